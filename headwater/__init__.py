@@ -1,0 +1,1 @@
+"""Headwater: LLM serving on EKS from one stack file."""

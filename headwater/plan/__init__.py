@@ -1,0 +1,33 @@
+"""Settings and catalogue in, one frozen Plan out."""
+
+from headwater.plan.model import (
+    Alternative,
+    Cost,
+    EngineArg,
+    Memory,
+    ModelPlan,
+    Parallel,
+    Plan,
+    Pod,
+    Pool,
+    Range,
+    ReservationPlan,
+    Role,
+    Throughput,
+)
+
+__all__ = [
+    "Alternative",
+    "Cost",
+    "EngineArg",
+    "Memory",
+    "ModelPlan",
+    "Parallel",
+    "Plan",
+    "Pod",
+    "Pool",
+    "Range",
+    "ReservationPlan",
+    "Role",
+    "Throughput",
+]

@@ -1,0 +1,33 @@
+"""What the platform hands to a serving stack."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import pulumi
+import pulumi_kubernetes as k8s
+
+
+@dataclass(frozen=True)
+class PlatformRefs:
+    """Everything a serving stack may depend on or refer to.
+
+    Attributes:
+        kubernetes: the provider of the cluster; pass it on every Kubernetes resource.
+        namespace: namespace of the models, already created, with pod security labels.
+        token_secret: name of the Kubernetes Secret with key ``HF_TOKEN``; None when no token is configured.
+        model_service_account_role: IAM role of model pods (read the weights mirror), None without a mirror.
+        prometheus_url: in-cluster address of Prometheus; None when observability is off.
+        monitor_labels: labels a ServiceMonitor or PodMonitor needs to be found.
+        ready: resources that must exist before any workload (node pools, operators, CRDs, the namespace, the secret).
+    """
+
+    kubernetes: k8s.Provider
+    namespace: pulumi.Output[str]
+    namespace_name: str
+    token_secret: str | None
+    model_service_account_role: pulumi.Output[str] | None
+    prometheus_url: str | None
+    monitor_labels: dict[str, str] = field(default_factory=dict)
+    ready: Sequence[pulumi.Resource] = ()

@@ -1,0 +1,31 @@
+"""Prices in $/h, dated."""
+
+from __future__ import annotations
+
+import datetime as dt
+
+from headwater.catalog.source import load_yaml
+
+
+def on_demand(region: str, instance: str) -> float | None:
+    """List price of one instance, $/h; None where the catalogue has none."""
+    price = load_yaml("prices")["on_demand"].get(region, {}).get(instance)
+    return None if price is None else float(price)
+
+
+def capacity_block(instance: str) -> float | None:
+    """Effective $/h of an instance in a Capacity Block (reported figure); None where unknown."""
+    price = load_yaml("prices")["capacity_block"].get(instance)
+    return None if price is None else float(price)
+
+
+def control_plane() -> float:
+    """$/h of one EKS control plane in standard support."""
+    return float(load_yaml("prices")["eks"]["cluster"])
+
+
+def as_of() -> dt.date:
+    """The day the price list was read."""
+    day = load_yaml("prices")["as_of"]
+    assert isinstance(day, dt.date)
+    return day

@@ -1,0 +1,47 @@
+"""The one base of all settings, and the small words they are made of."""
+
+from __future__ import annotations
+
+import re
+from typing import Annotated, Any
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict
+from pydantic.alias_generators import to_camel
+
+
+class Frozen(BaseModel):
+    """Frozen; keys are camelCase in the stack file; an unknown key is refused."""
+
+    model_config = ConfigDict(
+        frozen=True, extra="forbid", alias_generator=to_camel, populate_by_name=True, arbitrary_types_allowed=False
+    )
+
+
+_UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
+
+
+def parse_duration(value: Any) -> float:
+    """``2s``, ``40ms``, ``15m``, ``2h``, ``1d`` as seconds.
+
+    Raises:
+        ValueError: no unit, or not a number before it.
+    """
+    if isinstance(value, float):  # already parsed (model_validate of a dump)
+        return value
+    match = re.fullmatch(r"(\d+(?:\.\d+)?)(ms|s|m|h|d)", str(value).strip())
+    if match is None:
+        raise ValueError("a duration is a number with its unit: 40ms, 2s, 15m, 2h or 1d")
+    return float(match.group(1)) * _UNITS[match.group(2)]
+
+
+def _text_not_number(value: Any) -> Any:
+    if isinstance(value, (int, float)) and not isinstance(value, bool):
+        raise ValueError("a version is text; write it in quotes, as a number would lose its last zero")  # noqa: TRY004
+    return value
+
+
+Seconds = Annotated[float, BeforeValidator(parse_duration)]
+"""A duration in seconds, written with its unit in the stack file."""
+
+Version = Annotated[str, BeforeValidator(_text_not_number)]
+"""A version, written in quotes in the stack file."""

@@ -1,0 +1,110 @@
+"""From a stack file, or from what Pulumi read of it, to one frozen Settings object."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+
+from headwater.refusal import Fault, Refusal, did_you_mean
+from headwater.settings.faults import faults_of
+from headwater.settings.stack import SECTIONS, Settings
+from headwater.settings.yaml12 import read_yaml
+
+ENCRYPTED = "<secret>"
+"""Stands for a value that only the stack's own key can decrypt."""
+
+
+def stack_path(stack: str, project: Path) -> Path:
+    """The file of a stack: an environment's name, or a path.
+
+    Raises:
+        Refusal: no such file; names the environments there are.
+    """
+    direct = Path(stack)
+    if direct.suffix in {".yaml", ".yml"}:
+        if direct.is_file():
+            return direct
+        raise Refusal(
+            [Fault(stack, "", "There is no such file.", "Give an environment's name or a stack file's path.")]
+        )
+    path = project / "stacks" / f"Pulumi.{stack}.yaml"
+    if path.is_file():
+        return path
+    known = sorted(p.name.removeprefix("Pulumi.").removesuffix(".yaml") for p in project.glob("stacks/Pulumi.*.yaml"))
+    why = f"There is no stack called `{stack}`: no stacks/Pulumi.{stack}.yaml."
+    raise Refusal([Fault("STACK", stack, why, did_you_mean(stack, known))])
+
+
+def environment_of(path: Path) -> str:
+    """``prod`` for ``Pulumi.prod.yaml``; the file's stem for another name."""
+    return path.stem.removeprefix("Pulumi.").lower().replace("_", "-").replace(".", "-")
+
+
+def load_stack(path: Path) -> Settings:
+    """Settings of a stack file.
+
+    Raises:
+        Refusal: the file cannot be read or asks for what does not exist; carries every fault.
+    """
+    shown = f"{path.parent.name}/{path.name}" if path.parent.name == "stacks" else str(path)
+    try:
+        document = read_yaml(path.read_text(encoding="utf-8"))
+        if not isinstance(document, dict) or not isinstance(document.get("config"), dict):
+            raise Refusal(
+                [Fault("config", "", "A stack file has one mapping, `config:`.", "docs/configuration.md shows one.")]
+            )
+        config = {str(key): reveal(value) for key, value in document["config"].items()}
+        return settings_from_config(config, environment_of(path))
+    except Refusal as refusal:
+        raise refusal.at(shown) from None
+    except (OSError, UnicodeDecodeError) as error:
+        raise Refusal([Fault("the file", "", f"It cannot be read: {error}.", "")], shown) from None
+
+
+def settings_from_config(config: Mapping[str, Any], environment: str) -> Settings:
+    """Settings of a configuration map as Pulumi keeps it: ``aws:region``, ``headwater:serving``, ...
+
+    Args:
+        config: values by namespaced key, already decrypted and parsed.
+        environment: the stack's name.
+
+    Raises:
+        Refusal: with every fault found.
+    """
+    faults: list[Fault] = []
+    values: dict[str, Any] = {"environment": environment}
+    for key, value in config.items():
+        namespace, _, name = key.partition(":")
+        if namespace == "headwater" and name in SECTIONS:
+            values[name] = value
+        elif namespace == "headwater" or not name:
+            faults.append(
+                Fault(key, "", f"There is no key `{key}`.", did_you_mean(key, [f"headwater:{s}" for s in SECTIONS]))
+            )
+    region = config.get("aws:region")
+    if region is None:
+        faults.append(Fault("aws:region", "", "The AWS region is required.", "Add `aws:region: us-east-2`."))
+        values["region"] = "us-east-2"
+    else:
+        values["region"] = region
+    try:
+        settings = Settings.model_validate(values)
+    except ValidationError as error:
+        raise Refusal([*faults, *faults_of(error, Settings)]) from None
+    if faults:
+        raise Refusal(faults)
+    return settings
+
+
+def reveal(value: Any) -> Any:
+    """``value`` with every encrypted part replaced by a marker; nothing here can decrypt it."""
+    if isinstance(value, dict):
+        if set(value) == {"secure"} and isinstance(value["secure"], str):
+            return ENCRYPTED
+        return {key: reveal(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [reveal(item) for item in value]
+    return value

@@ -1,0 +1,258 @@
+"""Where it runs: cluster, network, GPU capacity, weights, access."""
+
+from __future__ import annotations
+
+import datetime as dt
+import ipaddress
+from typing import Annotated, Any, Literal
+
+from pydantic import Field, SecretStr, field_validator, model_validator
+
+from headwater.settings.base import Frozen, Version
+
+Buy = Literal["reserved", "onDemand", "spot"]
+Arn = Annotated[str, Field(pattern=r"^arn:aws[a-z-]*:[a-z0-9-]+:[a-z0-9-]*:\d{0,12}:.+$")]
+Zone = Annotated[str, Field(pattern=r"^[a-z]{2}(-[a-z]+)+-\d[a-z]$")]
+
+
+class PublicEndpoint(Frozen):
+    """The API endpoint is reachable from these networks, and from nowhere else outside the VPC."""
+
+    public: Annotated[tuple[str, ...], Field(min_length=1)]
+
+    @field_validator("public")
+    @classmethod
+    def _cidrs(cls, value: tuple[str, ...]) -> tuple[str, ...]:
+        for cidr in value:
+            if ipaddress.ip_network(cidr, strict=True).prefixlen == 0:
+                raise ValueError(f"{cidr} is the whole internet; name the networks your people and CI come from")
+        return value
+
+
+class Cluster(Frozen):
+    """The EKS cluster.
+
+    Attributes:
+        name: physical name; default ``headwater-<environment>``.
+        version: Kubernetes minor version, in quotes.
+        endpoint: ``private`` (default), or ``{public: [cidr, ...]}``.
+        admins: IAM principals that administer the cluster.
+        deletion_protection: EKS itself refuses to delete the cluster while this is on.
+        protect: the stack refuses to delete what holds state (cluster, key, file systems).
+        existing: use this cluster instead of making one.
+    """
+
+    name: Annotated[str | None, Field(pattern=r"^[a-z][a-z0-9-]{1,38}[a-z0-9]$")] = None
+    version: Version | None = None
+    endpoint: Literal["private"] | PublicEndpoint = "private"
+    admins: tuple[Arn, ...] = ()
+    deletion_protection: bool = False
+    protect: bool = False
+    existing: str | None = None
+
+
+class Network(Frozen):
+    """The VPC: made from ``cidr``, or an existing one by id.
+
+    Attributes:
+        cidr: a private range, /16 to /18.
+        zones: how many zones to spread the system over, or their names.
+        nat: one gateway per zone (production) or a single one.
+        vpc: id of an existing VPC; then ``subnets`` must say which.
+        subnets: ids of existing subnets: ``system`` (two zones or more) and ``gpu`` by zone name.
+    """
+
+    class Subnets(Frozen):
+        """Existing subnets, by use."""
+
+        system: Annotated[tuple[str, ...], Field(min_length=2)]
+        gpu: Annotated[dict[str, str], Field(min_length=1)]
+
+    cidr: str | None = None
+    zones: Annotated[int, Field(ge=2, le=4)] | Annotated[tuple[Zone, ...], Field(min_length=2, max_length=4)] = 3
+    nat: Literal["perZone", "single"] = "single"
+    vpc: Annotated[str | None, Field(pattern=r"^vpc-[0-9a-f]+$")] = None
+    subnets: Subnets | None = None
+    flow_logs: bool = True
+    endpoints: Literal["standard", "isolated"] = "standard"
+
+    @field_validator("cidr")
+    @classmethod
+    def _private_range(cls, value: str | None) -> str | None:
+        if value is not None:
+            network = ipaddress.ip_network(value, strict=True)
+            if not network.is_private or network.version != 4:
+                raise ValueError("not a private IPv4 range (10/8, 172.16/12 or 192.168/16)")
+            if not 16 <= network.prefixlen <= 18:
+                raise ValueError(f"/{network.prefixlen} does not hold GPU subnets of a /20 per zone; use /16 to /18")
+        return value
+
+    @model_validator(mode="after")
+    def _made_or_existing(self) -> Network:
+        if self.vpc is not None and self.cidr is not None:
+            raise ValueError("`vpc` uses an existing network and `cidr` makes one; keep one")
+        if (self.vpc is None) != (self.subnets is None):
+            raise ValueError("an existing network needs both `vpc` and `subnets: {system: [...], gpu: {zone: subnet}}`")
+        return self
+
+
+class Reservation(Frozen):
+    """Capacity already bought: an On-Demand Capacity Reservation or a Capacity Block.
+
+    Attributes:
+        id: ``cr-...``.
+        ends: when it ends, UTC; a Capacity Block always has an end.
+        kind: ``odcr`` or ``block``.
+        zone: where it is.
+        instances: how many instances it holds.
+        instance: their type, where the accelerator allows several.
+    """
+
+    id: Annotated[str, Field(pattern=r"^cr-[0-9a-f]+$")]
+    ends: dt.datetime | None = None
+    kind: Literal["odcr", "block"] = "odcr"
+    zone: Zone | None = None
+    instances: Annotated[int | None, Field(ge=1)] = None
+    instance: str | None = None
+
+    @model_validator(mode="after")
+    def _block_ends(self) -> Reservation:
+        if self.kind == "block" and self.ends is None:
+            raise ValueError("a Capacity Block has an end; say when, as `ends: 2027-01-31T11:30:00Z`")
+        if self.ends is not None and self.ends.tzinfo is None:
+            raise ValueError("`ends` needs its time zone: 2027-01-31T11:30:00Z")
+        return self
+
+
+class Capacity(Frozen):
+    """What may be bought of one accelerator.
+
+    Attributes:
+        instances: EC2 instance types, exact; default is all the catalogue has for the accelerator in the region.
+        buy: in order of preference.
+        zones: where; a pool of multi-node groups uses the first only.
+        max_gpus: upper bound of GPUs at once, all models together; default is what the plan needs at its largest.
+        reservations: what is already paid for.
+        warm: nodes kept though empty.
+    """
+
+    instances: tuple[str, ...] | None = None
+    buy: Annotated[tuple[Buy, ...], Field(min_length=1)] = ("onDemand",)
+    zones: tuple[Zone, ...] | None = None
+    max_gpus: Annotated[int | None, Field(ge=1)] = None
+    reservations: tuple[Reservation, ...] = ()
+    warm: Annotated[int, Field(ge=0)] = 0
+
+    @model_validator(mode="after")
+    def _reserved(self) -> Capacity:
+        if len(set(self.buy)) != len(self.buy):
+            raise ValueError("`buy` names a way twice")
+        if "reserved" in self.buy and not self.reservations:
+            raise ValueError("`buy: [reserved]` needs `reservations`: Karpenter never matches an open reservation")
+        if self.reservations and "reserved" not in self.buy:
+            raise ValueError(
+                "a reservation is listed but `buy` does not say `reserved`: it would be paid for and unused"
+            )
+        return self
+
+
+class Weights(Frozen):
+    """Where model weights come from and where they are kept.
+
+    Attributes:
+        mirror: ``s3://bucket/prefix`` copied once from the hub; nodes load from it.
+        cache: ``nvme`` (instance store of each node), ``efs`` or ``fsx`` (shared), ``none`` (straight from the hub).
+        prepull: pull the engine image onto a GPU node before its first pod needs it.
+    """
+
+    mirror: Annotated[str | None, Field(pattern=r"^s3://[a-z0-9][a-z0-9.-]{1,61}[a-z0-9](/[\w.=/-]*)?$")] = None
+    cache: Literal["nvme", "efs", "fsx", "none"] = "nvme"
+    prepull: bool = False
+
+
+class HuggingFace(Frozen):
+    """The hub token: a Secrets Manager reference, or a secret of the stack (``pulumi config set --secret``)."""
+
+    secret_arn: Arn | None = None
+    token: SecretStr | None = None
+
+    @model_validator(mode="after")
+    def _one(self) -> HuggingFace:
+        if (self.secret_arn is None) == (self.token is None):
+            raise ValueError("give exactly one of `secretArn` and `token`")
+        return self
+
+
+class Gateway(Frozen):
+    """How clients reach the models.
+
+    Attributes:
+        exposure: ``cluster`` (inside only), ``internal`` (load balancer in the VPC), ``public`` (spelled out, warned).
+        host: DNS name clients use.
+        certificate: ACM certificate for it; required for ``public``.
+        allow: networks that may reach a public gateway.
+    """
+
+    exposure: Literal["cluster", "internal", "public"] = "cluster"
+    host: Annotated[str | None, Field(pattern=r"^[a-z0-9]([a-z0-9.-]*[a-z0-9])?$")] = None
+    certificate: Arn | None = None
+    allow: tuple[str, ...] = ()
+
+    @model_validator(mode="after")
+    def _public_is_guarded(self) -> Gateway:
+        if self.exposure == "public" and (self.certificate is None or not self.allow):
+            raise ValueError("a public gateway needs `certificate` (TLS) and `allow` (the networks that may reach it)")
+        return self
+
+
+class Mirror(Frozen):
+    """For networks without internet: where charts and images really come from.
+
+    Attributes:
+        charts: a folder or ``oci://`` registry that holds every chart by its name.
+        images: a registry host with prefix that replaces every image's own.
+        manifests: a folder or URL prefix that holds the CRD bundles by file name.
+    """
+
+    charts: str | None = None
+    images: str | None = None
+    manifests: str | None = None
+
+
+class SystemNodes(Frozen):
+    """The managed node group that runs controllers and routers, never models.
+
+    Attributes:
+        instances: EC2 types; default from the catalogue.
+        min: nodes, over two zones or more.
+        max: nodes.
+    """
+
+    instances: tuple[str, ...] | None = None
+    min: Annotated[int, Field(ge=2)] = 2
+    max: Annotated[int, Field(ge=2)] = 6
+
+    @model_validator(mode="after")
+    def _ordered(self) -> SystemNodes:
+        if self.max < self.min:
+            raise ValueError(f"max {self.max} is below min {self.min}")
+        return self
+
+
+class Observability(Frozen):
+    """Metrics, dashboards, alerts: Prometheus, Grafana and the monitors of everything served."""
+
+    enabled: bool = True
+    retention: str = "15d"
+    grafana: bool = True
+
+
+class Tags(Frozen):
+    """Tags on every AWS resource, as ``values``."""
+
+    values: dict[str, str] = {}
+
+    @model_validator(mode="before")
+    @classmethod
+    def _flat(cls, value: Any) -> Any:
+        return {"values": value} if isinstance(value, dict) and set(value) != {"values"} else value

@@ -1,0 +1,20 @@
+"""Placeholders: values a preview cannot know yet. They are taken as right in any place that takes a value."""
+
+from typing import Any
+
+UNKNOWN = "<unknown>"
+WIRE = "04da6b54-80e4-46f7-96ec-b56ff0331ba9"
+
+
+def is_unknown(value: Any) -> bool:
+    """Whether the value is a placeholder, or a text with a placeholder in it."""
+    return isinstance(value, str) and (UNKNOWN in value or WIRE in value)
+
+
+def holds_unknown(value: Any) -> bool:
+    """Whether a placeholder hides anywhere inside."""
+    if isinstance(value, dict):
+        return any(holds_unknown(k) or holds_unknown(v) for k, v in value.items())
+    if isinstance(value, list | tuple):
+        return any(holds_unknown(v) for v in value)
+    return is_unknown(value)

@@ -1,0 +1,1 @@
+"""Ring 2: the only place that creates resources."""

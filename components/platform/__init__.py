@@ -1,0 +1,1 @@
+"""The AWS foundation: network, cluster, node pools, operators."""

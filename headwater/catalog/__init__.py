@@ -1,0 +1,1 @@
+"""Dated data with its sources, and the loaders."""

@@ -1,0 +1,1 @@
+"""The embedded engine: evaluate the program with no cloud, no credentials, no Pulumi CLI."""

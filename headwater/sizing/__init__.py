@@ -1,0 +1,1 @@
+"""How much GPU memory a model needs, and where it runs best."""

@@ -1,0 +1,1 @@
+"""What both serving stacks need of a model server pod, from the plan."""

@@ -1,0 +1,23 @@
+# The judges: upstream's own programs, built from tools/ into the user's cache folder. No user of Headwater needs them.
+JUDGES_READY := $(VENV)/.judges-ready
+JUDGES_LOG ?= build/judges
+
+.PHONY: tools test-judges lock-judges
+
+$(JUDGES_READY): requirements-judges.lock $(DEV)
+	@echo "setting up (once): the pinned packages of requirements-judges.lock"
+ifdef UV
+	@uv pip install --quiet --python $(BIN)/python --require-hashes -r requirements-judges.lock
+else
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements-judges.lock
+endif
+	@touch $@
+
+tools: $(RUN)  ## build the judges (Pulumi, a control plane, Karpenter ...) into the user's cache; needs Go
+	@$(BIN)/python tools/build.py
+
+test-judges: $(JUDGES_READY) tools  ## the suite on the real engine, control plane and Karpenter
+	@HEADWATER_JUDGES_LOGS=$(JUDGES_LOG) $(BIN)/python -m pytest -q -m judges tests/judges
+
+lock-judges: $(DEV)  ## resolve the judges' own pin again (needs uv)
+	@uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header --no-emit-index-url --no-annotate --extra dev --extra judges -c requirements-dev.lock pyproject.toml -o requirements-judges.lock

@@ -8,7 +8,7 @@ RUN := $(VENV)/.runtime-ready
 DEV := $(VENV)/.dev-ready
 
 .DEFAULT_GOAL := help
-.PHONY: help preview plan render test lint format bench accuracy lock clean
+.PHONY: help preview plan render test lint format bench accuracy docs lock clean
 
 help:  ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sort | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -65,6 +65,9 @@ bench: $(DEV)  ## wall time and peak memory of plan and preview for each stack
 
 accuracy: $(DEV)  ## score the sizing engine on measured start-ups, rewrite docs/sizing.md
 	@$(BIN)/python -m tests.accuracy
+
+docs: $(DEV)  ## rewrite docs/configuration.md and the schema of stack files
+	@$(BIN)/python -m tests.docs
 
 lock: $(DEV)  ## resolve the pins of pyproject.toml again (needs uv)
 	@uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header --no-emit-index-url --no-annotate pyproject.toml -o requirements.lock

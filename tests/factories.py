@@ -46,7 +46,7 @@ def make_role(
     per_pod = parallel.gpus // nodes
     instance = "p5.4xlarge" if accelerator == "h100" and per_pod == 1 else WHOLE[accelerator]
     facts = load_instances()[instance]
-    whole = per_pod == facts.gpus
+    whole = per_pod == facts.gpus > 1
     share = per_pod / facts.gpus
     args = {
         "--gpu-memory-utilization": "0.92",

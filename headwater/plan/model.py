@@ -113,7 +113,7 @@ class Pod(Decided):
         shared_memory_mib: size of ``/dev/shm``.
         ephemeral_gib: local disk for weights, images and caches.
         efa: EFA interfaces; 0 where traffic stays inside the node.
-        whole_node: the pod takes all GPUs of its node.
+        whole_node: the pod takes all GPUs of a node that has several; a pod on a one-GPU type is a part-node pod.
     """
 
     gpus: int

@@ -50,7 +50,12 @@ class Load(Frozen):
 
 
 class Replicas(Frozen):
-    """How many copies of the model run: ``min`` from the start, up to ``max`` by autoscaling."""
+    """How many copies of the model run. A plain number means exactly so many.
+
+    Attributes:
+        min: running from the start; 0 where the serving stack can scale to zero.
+        max: most that autoscaling may start; default is ``min``, which means no autoscaling.
+    """
 
     min: Annotated[int, Field(ge=0)] = 1
     max: Annotated[int | None, Field(ge=1)] = None
@@ -68,14 +73,24 @@ class Replicas(Frozen):
 
 
 class Slo(Frozen):
-    """Latency objectives in seconds: time to first token, time per output token."""
+    """Latency objectives, with their unit: ``2s``, ``40ms``.
+
+    Attributes:
+        ttft: time to first token.
+        tpot: time per output token after the first.
+    """
 
     ttft: Seconds | None = None
     tpot: Seconds | None = None
 
 
 class Disaggregation(Frozen):
-    """Prefill and decode in servers of their own, so many replicas of each per unit."""
+    """Prefill and decode in servers of their own.
+
+    Attributes:
+        prefill: prefill servers at the minimum of replicas.
+        decode: decode servers at the minimum of replicas.
+    """
 
     prefill: Annotated[int, Field(ge=1)]
     decode: Annotated[int, Field(ge=1)]
@@ -129,8 +144,15 @@ class ModelSettings(Frozen):
         context: longest request, prompt and answer together, in tokens.
         concurrency: requests of that length held in GPU memory at once, over all replicas at ``replicas.min``.
         load: traffic, instead of a concurrency.
+        replicas: how many copies; a number, or ``{min, max}``.
+        slo: latency objectives that the plan must meet.
+        disaggregate: prefill and decode in servers of their own; ``auto`` where the model of speed says it pays.
+        kv_cache: how the KV cache is kept.
+        speculative: draft tokens, checked by the model.
         engine: any vLLM argument as vLLM spells it, without the dashes; wins over the plan's, which marks it.
         tool_calling: tool calls by the model's own parser when it has one.
+        reasoning: separate the model's reasoning from its answer, by its own parser when it has one.
+        priority: of this model's requests where several share capacity; higher goes first.
         trust_remote_code: run code from the model's repository; spelled out, because it is code from elsewhere.
         calibration: key of a calibration entry written by ``headwater calibrate``.
     """
@@ -172,7 +194,12 @@ class ModelSettings(Frozen):
 
 
 class Serving(Frozen):
-    """The serving stack and the models behind it."""
+    """The serving stack and the models behind it.
+
+    Attributes:
+        stack: ``llm-d``, ``dynamo``, or ``auto``: the plan chooses and says why.
+        models: what to serve, each with a name of its own.
+    """
 
     stack: ServingStack = "auto"
     models: Annotated[tuple[ModelSettings, ...], Field(min_length=1, max_length=64)]

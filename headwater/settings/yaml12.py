@@ -19,7 +19,7 @@ class _Loader(yaml.SafeLoader):
         """A mapping whose keys are all different."""
         seen: set[Any] = set()
         for key_node, _ in node.value:
-            key = self.construct_object(key_node, deep=True)  # type: ignore[no-untyped-call]
+            key = self.construct_object(key_node, deep=True)
             if key in seen:
                 line = key_node.start_mark.line + 1
                 raise Refusal(
@@ -40,7 +40,7 @@ for _tag, _pattern, _first in (
     ),
     ("merge", r"^(?:<<)$", "<"),
 ):
-    _Loader.add_implicit_resolver(f"tag:yaml.org,2002:{_tag}", re.compile(_pattern), list(_first))  # type: ignore[no-untyped-call]
+    _Loader.add_implicit_resolver(f"tag:yaml.org,2002:{_tag}", re.compile(_pattern), list(_first))
 
 
 def read_yaml(text: str) -> Any:

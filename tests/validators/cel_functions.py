@@ -1,10 +1,11 @@
-"""The functions Kubernetes adds to CEL, for the ``cel`` interpreter: text, regex, IP, CIDR, URL, quantity, semver, lists.
+"""The functions Kubernetes adds to CEL, for the ``cel`` interpreter: text, regex, IP, CIDR, URL, quantity, semver.
 
 Opaque CEL types are carried as one-key maps (``{"quantity": "1Gi"}``): the interpreter takes only plain values.
 A function that is missing here makes the rule fail loudly, never pass.
 """
 
 import ipaddress
+import itertools
 import re
 from collections.abc import Callable
 from typing import Any
@@ -232,7 +233,7 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "format": _format,
     "indexOf": _index_of,
     "lastIndexOf": _last_index_of,
-    "isSorted": lambda items: all(a <= b for a, b in zip(items, items[1:], strict=False)),
+    "isSorted": lambda items: all(a <= b for a, b in itertools.pairwise(items)),
     "sum": sum,
     "min": min,
     "max": max,

@@ -11,8 +11,29 @@ from tests.validators.unknown import holds_unknown
 
 _MISSING: Any = object()
 _RESERVED = frozenset(
-    "true false null in as break const continue else for function if import let loop package namespace return var void "
-    "while".split()
+    [
+        "true",
+        "false",
+        "null",
+        "in",
+        "as",
+        "break",
+        "const",
+        "continue",
+        "else",
+        "for",
+        "function",
+        "if",
+        "import",
+        "let",
+        "loop",
+        "package",
+        "namespace",
+        "return",
+        "var",
+        "void",
+        "while",
+    ]
 )
 
 
@@ -45,7 +66,7 @@ def cel_value(schema: Schema, value: Any) -> Any:
 
 
 def errors(schema: Schema, value: Any, old: Any = _MISSING, path: str = "") -> list[str]:
-    """Every rule the value breaks. A transition rule runs when ``old`` has the same node; give no ``old`` on creation."""
+    """Every rule the value breaks. Transition rules run where ``old`` has the same node; none on creation."""
     if value is None or not has_rules(schema):
         return []
     found = [

@@ -88,7 +88,7 @@ def meta_errors(meta: dict[str, Any], path: str = "metadata") -> list[str]:
 
 
 def errors(obj: dict[str, Any], *, namespaced: bool | None = None) -> list[str]:
-    """Findings for the whole ``metadata``; ``namespaced`` says whether the kind lives in a namespace, None if not known."""
+    """Findings for the whole ``metadata``; ``namespaced``: does the kind live in a namespace, None if not known."""
     meta = obj.get("metadata")
     if not isinstance(meta, dict):
         return ["metadata: missing"]

@@ -101,9 +101,8 @@ def _number(schema: Schema, value: float, path: str) -> list[str]:
         found.append(f"{path}: {value} is above {high}")
     if "multipleOf" in schema and value % schema["multipleOf"]:
         found.append(f"{path}: {value} is no multiple of {schema['multipleOf']}")
-    if bounds := _INTS.get(schema.get("format", "")):
-        if not bounds[0] <= value <= bounds[1]:
-            found.append(f"{path}: {value} does not fit {schema['format']}")
+    if (bounds := _INTS.get(schema.get("format", ""))) and not bounds[0] <= value <= bounds[1]:
+        found.append(f"{path}: {value} does not fit {schema['format']}")
     return found
 
 

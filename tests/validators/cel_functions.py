@@ -159,7 +159,7 @@ def _format(text: str, values: list[Any]) -> str:
         item = next(items)
         if kind == "s":
             return str(item).lower() if isinstance(item, bool) else str(item)
-        return f"%{found.group(1)}{kind}" % item if kind != "b" else f"{int(item):b}"
+        return f"%{found.group(1) or ''}{kind}" % item if kind != "b" else f"{int(item):b}"
 
     return re.sub(r"%(\.\d+)?([%sdfexXob])", one, text)
 

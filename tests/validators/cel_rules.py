@@ -1,5 +1,6 @@
 """The ``x-kubernetes-validations`` of a CRD, evaluated as the API server does: per node, transition rules included."""
 
+import re
 from functools import cache
 from typing import Any
 
@@ -10,30 +11,8 @@ from tests.validators.structural import Schema, identity
 from tests.validators.unknown import holds_unknown
 
 _MISSING: Any = object()
-_RESERVED = frozenset(
-    [
-        "true",
-        "false",
-        "null",
-        "in",
-        "as",
-        "break",
-        "const",
-        "continue",
-        "else",
-        "for",
-        "function",
-        "if",
-        "import",
-        "let",
-        "loop",
-        "package",
-        "namespace",
-        "return",
-        "var",
-        "void",
-        "while",
-    ]
+_RESERVED = re.compile(
+    "true|false|null|in|as|break|const|continue|else|for|function|if|import|let|loop|package|namespace|return|var|void|while"
 )
 
 
@@ -45,7 +24,7 @@ def program(expression: str) -> cel.Program:
 
 def escaped(name: str) -> str:
     """A property's name as CEL rules spell it (``namespace`` is ``__namespace__``)."""
-    if name in _RESERVED:
+    if _RESERVED.fullmatch(name):
         return f"__{name}__"
     for plain, word in (("__", "__underscores__"), (".", "__dot__"), ("-", "__dash__"), ("/", "__slash__")):
         name = name.replace(plain, word)

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 from tests.validators import metadata, pods
-from tests.validators.unknown import is_unknown
+from tests.validators.unknown import is_unknown, number
 
 Object = dict[str, Any]
 CLUSTER_SCOPED = frozenset(
@@ -64,7 +64,7 @@ def _workload(obj: Object) -> list[str]:
         found.append(f"spec.selector: {missing} is not on the template's labels")
     if spec["template"]["spec"].get("restartPolicy", "Always") != "Always":
         found.append("spec.template.spec.restartPolicy: only Always")
-    if (spec.get("replicas") or 0) < 0:
+    if number(spec.get("replicas"), 0) < 0:
         found.append("spec.replicas: below 0")
     strategy = spec.get("strategy") or {}
     found += _one_of(strategy.get("type"), {"Recreate", "RollingUpdate"}, "spec.strategy.type")
@@ -73,7 +73,7 @@ def _workload(obj: Object) -> list[str]:
         found.append("spec.strategy.rollingUpdate: not with Recreate")
     if rolling and str(rolling.get("maxSurge")) in ("0", "0%") and str(rolling.get("maxUnavailable")) in ("0", "0%"):
         found.append("spec.strategy.rollingUpdate: surge and unavailable are both 0: it never rolls")
-    if spec.get("progressDeadlineSeconds", 600) <= spec.get("minReadySeconds", 0):
+    if number(spec.get("progressDeadlineSeconds"), 600) <= number(spec.get("minReadySeconds"), 0):
         found.append("spec.progressDeadlineSeconds: must be above minReadySeconds")
     for index, claim in enumerate(spec.get("volumeClaimTemplates") or []):
         found += _claim(claim, f"spec.volumeClaimTemplates[{index}].")
@@ -206,7 +206,7 @@ def _disruption_budget(obj: Object) -> list[str]:
 def _autoscaler(obj: Object) -> list[str]:
     spec = obj["spec"]
     found = []
-    if spec.get("minReplicas", 1) > spec["maxReplicas"]:
+    if number(spec.get("minReplicas"), 1) > number(spec["maxReplicas"], 2**31):
         found.append("spec.minReplicas: above maxReplicas")
     for index, metric in enumerate(spec.get("metrics") or []):
         kind = str(metric.get("type", ""))
@@ -275,7 +275,7 @@ def _binding(obj: Object) -> list[str]:
 
 def _priority_class(obj: Object) -> list[str]:
     found = _one_of(obj.get("preemptionPolicy"), {"Never", "PreemptLowerPriority"}, "preemptionPolicy")
-    if not -(2**31) <= obj["value"] <= 1_000_000_000:
+    if not -(2**31) <= number(obj["value"], 0) <= 1_000_000_000:
         found.append(f"value: {obj['value']} is above 1000000000")
     if obj["metadata"]["name"].startswith("system-"):
         found.append("metadata.name: system- is reserved")

@@ -6,7 +6,7 @@ from fractions import Fraction
 from typing import Any
 
 from tests.validators import metadata, quantities
-from tests.validators.unknown import holds_unknown, is_unknown
+from tests.validators.unknown import holds_unknown, is_unknown, number
 
 Object = dict[str, Any]
 _ENUMS: dict[str, set[str]] = {
@@ -37,7 +37,7 @@ _HANDLERS = ("exec", "httpGet", "tcpSocket", "grpc")
 
 
 def errors(template: Object, path: str, *, partial: bool = False) -> list[str]:
-    """Findings for ``{metadata, spec}``; ``partial``: an operator completes the containers, so an image may be absent."""
+    """Findings for ``{metadata, spec}``; ``partial``: an operator adds what containers lack, an image say."""
     spec = template.get("spec")
     if not isinstance(spec, dict):
         return [f"{path}.spec: missing"]
@@ -54,7 +54,7 @@ def errors(template: Object, path: str, *, partial: bool = False) -> list[str]:
     names = [p.get("name") for _, c in _named(spec, "containers") for p in c.get("ports") or [] if p.get("name")]
     found += _repeated(names, f"{path}.spec.containers: a second port")
     found += _placement(spec, f"{path}.spec")
-    if (spec.get("terminationGracePeriodSeconds") or 0) < 0:
+    if number(spec.get("terminationGracePeriodSeconds"), 0) < 0:
         found.append(f"{path}.spec.terminationGracePeriodSeconds: below 0")
     for index, container in enumerate(spec.get("initContainers") or []):
         if container.get("restartPolicy", "Always") != "Always":
@@ -266,7 +266,7 @@ def _probe(probe: Object, path: str, ports: set[Any], *, once: bool, partial: bo
         ("failureThreshold", 1),
     ):
         value = probe.get(key, least)
-        if not isinstance(value, int) or value < least:
+        if number(value, least) < least:
             found.append(f"{path}.{key}: {value!r} is below {least}")
     if once and probe.get("successThreshold", 1) != 1:
         found.append(f"{path}.successThreshold: must be 1")
@@ -288,7 +288,7 @@ def _placement(spec: Object, path: str) -> list[str]:
     seen = []
     for index, spread in enumerate(spec.get("topologySpreadConstraints") or []):
         where = f"{path}.topologySpreadConstraints[{index}]"
-        if not isinstance(spread.get("maxSkew"), int) or spread["maxSkew"] < 1:
+        if number(spread.get("maxSkew"), 1) < 1:
             found.append(f"{where}.maxSkew: {spread.get('maxSkew')!r} is below 1")
         key = (spread.get("topologyKey"), spread.get("whenUnsatisfiable"))
         if key in seen:
@@ -319,7 +319,7 @@ def _affinity(value: Any, path: str) -> Iterator[str]:
             yield from _affinity(item, f"{path}[{index}]")
     elif isinstance(value, dict):
         weight = value.get("weight")
-        if weight is not None and not 1 <= weight <= 100:
+        if not 1 <= number(weight, 1) <= 100:
             yield f"{path}.weight: {weight} is outside 1-100"
         if {"labelSelector", "topologyKey"} & set(value):
             if not value.get("topologyKey"):

@@ -18,3 +18,8 @@ def holds_unknown(value: Any) -> bool:
     if isinstance(value, list | tuple):
         return any(holds_unknown(v) for v in value)
     return is_unknown(value)
+
+
+def number(value: Any, default: int) -> int:
+    """The number, or the default where it is absent or not known yet."""
+    return default if value is None or is_unknown(value) else int(value)

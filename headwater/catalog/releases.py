@@ -29,6 +29,7 @@ class Chart(Pinned):
         version: exact chart version.
         namespace: where it is installed.
         release: fixed release name.
+        mirror_values: chart values, by dotted path, that move its images to a mirror; ``{mirror}`` stands for it.
     """
 
     name: str
@@ -37,6 +38,7 @@ class Chart(Pinned):
     version: str
     namespace: str
     release: str
+    mirror_values: dict[str, str] = {}
 
     @property
     def short(self) -> str:

@@ -1,0 +1,1 @@
+"""The program on upstream's own engine, control plane and node provisioner; no cloud, no GPU, loopback only."""

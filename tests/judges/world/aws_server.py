@@ -1,0 +1,195 @@
+"""The simulated AWS: moto's server with the gaps closed that this project meets.
+
+Run as ``python -m tests.judges.world.aws_server PORT PRICES.json``. Closed gaps: node images by their SSM parameter,
+placement groups and capacity reservations, fleets that buy the cheapest override and whose instances carry the launch
+template's security groups, capacity refused on demand. ``/judges/launches`` tells which launch template each instance
+came from; ``/judges/faults`` takes the instance types that EC2 has no capacity for.
+"""
+
+import json
+import os
+import re
+import sys
+import tempfile
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any
+
+IMAGES = {
+    ("x86_64", "standard"): "ami-0a2023ab000000001",
+    ("x86_64", "nvidia"): "ami-0a2023ab000000002",
+    ("arm64", "standard"): "ami-0a2023ab000000003",
+}
+_IMAGE_PARAMETER = re.compile(
+    r"/aws/service/eks/optimized-ami/[\d.]+/amazon-linux-2023/(x86_64|arm64)/(standard|nvidia)/\S+/image_id"
+)
+
+
+def write_images(path: Path) -> None:
+    """The node images as moto reads them."""
+    images = [
+        {
+            "ami_id": image,
+            "state": "available",
+            "public": True,
+            "owner_id": "602401143452",
+            "image_location": "amazon/eks-node",
+            "root_device_type": "ebs",
+            "root_device_name": "/dev/xvda",
+            "description": f"EKS node {variant}",
+            "image_type": "machine",
+            "platform": None,
+            "architecture": architecture,
+            "name": f"amazon-eks-node-al2023-{architecture}-{variant}",
+            "virtualization_type": "hvm",
+            "hypervisor": "xen",
+            "sriov": "simple",
+            "creation_date": "2026-07-14T00:00:00.000Z",
+        }
+        for (architecture, variant), image in IMAGES.items()
+    ]
+    path.write_text(json.dumps(images))
+
+
+class World:
+    """What the closed gaps remember."""
+
+    def __init__(self, prices: dict[str, float]):
+        self.prices = prices
+        self.no_capacity: set[str] = set()
+        self.launches: dict[str, dict[str, Any]] = {}
+        self.placement_groups: dict[str, dict[str, Any]] = {}
+        self.reservations: dict[str, dict[str, Any]] = {}
+
+
+def close_gaps(world: World) -> None:
+    """Teach moto what it lacks."""
+    from moto.core.responses import ActionResult, EmptyResult
+    from moto.ec2.exceptions import EC2ClientError
+    from moto.ec2.models.fleets import Fleet
+    from moto.ec2.models.spot_requests import SpotFleetLaunchSpec
+    from moto.ec2.responses import EC2Response
+    from moto.ssm.models import Parameter, ParameterDict
+
+    known = ParameterDict._check_loading_status
+
+    def image_parameter(self: Any, key: str) -> None:
+        known(self, key)
+        found = _IMAGE_PARAMETER.fullmatch(str(key))
+        image = IMAGES.get(found.groups()) if found else None  # type: ignore[arg-type]
+        if image and not dict.__contains__(self, key):
+            parameter = Parameter(self.account_id, key, image, "String", None, None, None, 0, 1, data_type="text")
+            dict.__setitem__(self, key, [parameter])
+
+    ParameterDict._check_loading_status = image_parameter
+
+    def cheapest(self: Any, weight: float) -> tuple[dict[SpotFleetLaunchSpec, int], float]:
+        open_specs = [spec for spec in self.launch_specs if spec.instance_type not in world.no_capacity]
+        if not open_specs:
+            raise EC2ClientError("InsufficientInstanceCapacity", "There is no capacity for the instance types asked.")
+        best = min(open_specs, key=lambda spec: (world.prices.get(spec.instance_type, 1e9), spec.subnet_id or ""))
+        return {best: int(weight)}, weight
+
+    Fleet.get_launch_spec_counts = cheapest
+    start = Fleet.__init__
+
+    def launch(self: Any, ec2: Any, *args: Any, **kwargs: Any) -> None:
+        start(self, ec2, *args, **kwargs)
+        for item in self.on_demand_instances:
+            instance, spec = item["instance"], item["launch_spec"]
+            chosen = spec.launch_template_spec
+            data = ec2.get_launch_template(chosen["LaunchTemplateId"]).get_version(int(chosen["Version"])).data
+            interfaces = data.get("NetworkInterfaces", [])
+            groups = next((part.get("Groups") for part in interfaces if part.get("Groups")), None)
+            groups = groups or data.get("SecurityGroupIds", [])
+            instance.security_groups = [ec2.get_security_group_from_id(group) for group in groups]
+            for interface in instance.nics.values():
+                interface._group_set = list(instance.security_groups)
+            world.launches[instance.id] = {"template": chosen, "data": data, "override": spec.overrides or {}}
+
+    Fleet.__init__ = launch
+
+    def named(tags: Any) -> list[dict[str, str]]:
+        return [tag for spec in tags or [] for tag in spec.get("Tags", [])]
+
+    def create_placement_group(self: Any) -> Any:
+        name = self._get_param("GroupName")
+        group = {
+            "GroupName": name,
+            "State": "available",
+            "Strategy": self._get_param("Strategy", "cluster"),
+            "GroupId": f"pg-{len(world.placement_groups) + 1:017x}",
+            "Tags": named(self._get_param("TagSpecifications", [])),
+        }
+        world.placement_groups[name] = group
+        return ActionResult({"PlacementGroup": group})
+
+    def delete_placement_group(self: Any) -> Any:
+        world.placement_groups.pop(self._get_param("GroupName"), None)
+        return EmptyResult()
+
+    def describe_placement_groups(self: Any) -> Any:
+        names = self._get_param("GroupNames", []) or self._get_param("GroupName", [])
+        ids = self._get_param("GroupIds", []) or self._get_param("GroupId", [])
+        groups = [
+            group
+            for group in world.placement_groups.values()
+            if (not names or group["GroupName"] in names) and (not ids or group["GroupId"] in ids)
+        ]
+        return ActionResult({"PlacementGroups": groups})
+
+    def describe_capacity_reservations(self: Any) -> Any:
+        return ActionResult({"CapacityReservations": list(world.reservations.values())})
+
+    for action in (
+        create_placement_group,
+        delete_placement_group,
+        describe_placement_groups,
+        describe_capacity_reservations,
+    ):
+        setattr(EC2Response, action.__name__, action)
+
+
+class Front:
+    """The WSGI application: ours under ``/judges/``, moto's for the rest."""
+
+    def __init__(self, world: World, behind: Callable[..., Iterable[bytes]]):
+        self.world, self.behind = world, behind
+
+    def __call__(self, environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
+        path = environ.get("PATH_INFO", "")
+        if not path.startswith("/judges/"):
+            return self.behind(environ, start_response)
+        size = int(environ.get("CONTENT_LENGTH") or 0)
+        body = json.loads(environ["wsgi.input"].read(size)) if size else None
+        if path == "/judges/faults":
+            self.world.no_capacity = set(body or [])
+        answer = {
+            "/judges/launches": self.world.launches,
+            "/judges/faults": sorted(self.world.no_capacity),
+            "/judges/placement-groups": self.world.placement_groups,
+        }.get(path)
+        start_response("200 OK" if answer is not None else "404 Not Found", [("Content-Type", "application/json")])
+        return [json.dumps(answer, default=str).encode()]
+
+
+def main(port: int, prices: Path) -> None:
+    """Serve until killed."""
+    with tempfile.NamedTemporaryFile(suffix=".json", delete=False) as images:
+        pass
+    write_images(Path(images.name))
+    os.environ["MOTO_AMIS_PATH"] = images.name
+    os.environ["MOTO_PORT"] = str(port)
+    os.environ["MOTO_IAM_LOAD_MANAGED_POLICIES"] = "true"
+    from moto.moto_server.werkzeug_app import DomainDispatcherApplication, MotoRequestHandler, create_backend_app
+    from werkzeug.serving import run_simple
+
+    world = World(json.loads(prices.read_text()))
+    close_gaps(world)
+    Path(images.name).unlink(missing_ok=True)
+    front = Front(world, DomainDispatcherApplication(create_backend_app))
+    run_simple("127.0.0.1", port, front, threaded=True, request_handler=MotoRequestHandler)
+
+
+if __name__ == "__main__":
+    main(int(sys.argv[1]), Path(sys.argv[2]))

@@ -1,1 +1,1 @@
-"""The embedded engine: evaluate the program with no cloud, no credentials, no Pulumi CLI."""
+"""The embedded engine: a Pulumi program evaluated in this process, with no CLI, no cloud and no credentials."""

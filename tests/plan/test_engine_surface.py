@@ -16,7 +16,8 @@ def test_every_word_is_the_released_engines_own(shared: Path, version: str) -> N
     assert ours.engine_flags == {f[2:] for f, fact in theirs["flags"].items() if fact["in"] == "engine"}
     assert ours.server_flags == {f[2:] for f, fact in theirs["flags"].items() if fact["in"] != "engine"}
     for name in (
-        "tool_parsers", "reasoning_parsers", "kv_connectors", "kv_cache_dtypes", "quantization_methods", "architectures",
+        "tool_parsers", "reasoning_parsers", "kv_connectors", "kv_cache_dtypes", "quantization_methods",
+        "architectures",
     ):  # fmt: skip
         assert getattr(ours, name) == set(theirs[name]), name
 

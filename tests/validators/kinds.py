@@ -159,10 +159,10 @@ def _network_policy(obj: Object) -> list[str]:
             found.append(f"spec.{side}: has no effect: policyTypes leaves it out")
         for index, rule in enumerate(spec.get(side) or []):
             where = f"spec.{side}[{index}]"
-            for number, peer in enumerate(rule.get(peers) or []):
-                found += _peer(peer, f"{where}.{peers}[{number}]")
-            for number, port in enumerate(rule.get("ports") or []):
-                found += _policy_port(port, f"{where}.ports[{number}]")
+            for place, peer in enumerate(rule.get(peers) or []):
+                found += _peer(peer, f"{where}.{peers}[{place}]")
+            for place, port in enumerate(rule.get("ports") or []):
+                found += _policy_port(port, f"{where}.ports[{place}]")
     return found
 
 

@@ -1,1 +1,53 @@
 """What both serving stacks need of a model server pod, from the plan."""
+
+from components.serving.access import SERVICE_ACCOUNT, ModelIdentity
+from components.serving.environment import environment
+from components.serving.images import engine_image, image
+from components.serving.names import (
+    ENGINE_CONTAINER,
+    ENGINE_PORT,
+    MODEL_LABEL,
+    ROLE_LABEL,
+    model_labels,
+    role_labels,
+    workload_name,
+)
+from components.serving.placement import DO_NOT_DISRUPT, affinity, node_selector, tolerations
+from components.serving.pod import engine_container, engine_words, pod_annotations, pod_labels, pod_spec
+from components.serving.probes import probes
+from components.serving.resources import resources
+from components.serving.security import container_security, plain_security, pod_security
+from components.serving.volumes import scratch
+from components.serving.weights import WEIGHTS_CLAIM, weights
+
+__all__ = [
+    "DO_NOT_DISRUPT",
+    "ENGINE_CONTAINER",
+    "ENGINE_PORT",
+    "MODEL_LABEL",
+    "ROLE_LABEL",
+    "SERVICE_ACCOUNT",
+    "WEIGHTS_CLAIM",
+    "ModelIdentity",
+    "affinity",
+    "container_security",
+    "engine_container",
+    "engine_image",
+    "engine_words",
+    "environment",
+    "image",
+    "model_labels",
+    "node_selector",
+    "plain_security",
+    "pod_annotations",
+    "pod_labels",
+    "pod_security",
+    "pod_spec",
+    "probes",
+    "resources",
+    "role_labels",
+    "scratch",
+    "tolerations",
+    "weights",
+    "workload_name",
+]

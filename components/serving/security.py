@@ -1,0 +1,40 @@
+"""Security contexts of model servers: restricted, except for what EFA needs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from headwater.plan import Role
+
+USER = 2000
+
+
+def pod_security(role: Role) -> dict[str, Any]:
+    """Security context of the pod.
+
+    EFA registers (pins) memory beyond the default limit. The capability for that, ``IPC_LOCK``, takes effect only for
+    root, so such pods run as root with every other capability dropped; all others run as an ordinary user.
+    """
+    if role.pod.efa:
+        return {"runAsUser": 0, "runAsGroup": 0, "fsGroup": 0, "seccompProfile": {"type": "RuntimeDefault"}}
+    return {
+        "runAsNonRoot": True,
+        "runAsUser": USER,
+        "runAsGroup": USER,
+        "fsGroup": USER,
+        "fsGroupChangePolicy": "OnRootMismatch",
+        "seccompProfile": {"type": "RuntimeDefault"},
+    }
+
+
+def container_security(role: Role) -> dict[str, Any]:
+    """Security context of the engine's container."""
+    capabilities: dict[str, Any] = {"drop": ["ALL"]}
+    if role.pod.efa:
+        capabilities["add"] = ["IPC_LOCK"]
+    return {"allowPrivilegeEscalation": False, "capabilities": capabilities}
+
+
+def plain_security() -> dict[str, Any]:
+    """Security context of helper containers: nothing added, nothing gained."""
+    return {"allowPrivilegeEscalation": False, "capabilities": {"drop": ["ALL"]}}

@@ -1,0 +1,82 @@
+"""Stand-in charts: name and version of the real ones, upstream's CRDs, and the values they were given echoed back.
+
+The real Helm code path runs on them without a network. What a chart's controllers would do, the world does when the
+echo appears (``follower``).
+"""
+
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from headwater.catalog.releases import Chart
+
+from .controlplane import crds_of
+
+CHART_LABEL = "judges.headwater/chart"
+
+CRD_GROUPS: dict[str, tuple[str, ...]] = {
+    "karpenter-crd": ("karpenter.sh", "karpenter.k8s.aws", "autoscaling.x-k8s.io"),
+    "lws": ("leaderworkerset.x-k8s.io", "disaggregatedset.x-k8s.io"),
+    "gpu-operator": ("nvidia.com", "nfd.k8s-sigs.io"),
+    "keda": ("keda.sh", "eventing.keda.sh"),
+    "kube-prometheus-stack": ("monitoring.coreos.com",),
+    "dynamo-platform": ("nvidia.com",),
+    "grove": ("grove.io", "scheduler.grove.io"),
+    "kai-scheduler": ("kai.scheduler", "scheduling.run.ai"),
+}
+"""API groups whose CRDs a chart brings; of ``nvidia.com`` each chart has its own kinds."""
+
+KEPT = frozenset({"gpu-operator", "kube-prometheus-stack"})
+"""Charts with their CRDs in ``crds/``, which Helm never removes; the others template theirs."""
+
+_DYNAMO_KINDS = "Dynamo"
+
+_ECHO = """\
+apiVersion: v1
+kind: ConfigMap
+metadata:
+  name: stand-in-{{ .Release.Name }}
+  namespace: {{ .Release.Namespace }}
+  labels: {judges.headwater/chart: %s}
+data:
+  values.json: {{ .Values | toJson | quote }}
+"""
+
+
+def _brings(chart: str, crd: dict[str, Any]) -> bool:
+    group, kind = crd["spec"]["group"], crd["spec"]["names"]["kind"]
+    if group not in CRD_GROUPS.get(chart, ()):
+        return False
+    if group == "nvidia.com":
+        return kind.startswith(_DYNAMO_KINDS) == (chart == "dynamo-platform")
+    return True
+
+
+def served_offline(crd: dict[str, Any]) -> dict[str, Any]:
+    """The CRD without a conversion webhook, whose operator does not run here."""
+    spec = {key: value for key, value in crd["spec"].items() if key != "conversion"}
+    return {**crd, "spec": spec}
+
+
+def write_charts(folder: Path, charts: dict[str, Chart], crds: Path) -> Path:
+    """Write a stand-in for every chart into ``folder/<chart's own name>``, and return the folder."""
+    known = [served_offline(crd) for crd in crds_of(crds)]
+    for key, chart in sorted(charts.items()):
+        home = folder / chart.short
+        (home / "templates").mkdir(parents=True, exist_ok=True)
+        about = {"apiVersion": "v2", "name": chart.short, "version": chart.version, "type": "application"}
+        (home / "Chart.yaml").write_text(yaml.safe_dump(about))
+        (home / "values.yaml").write_text("{}\n")
+        (home / "templates" / "echo.yaml").write_text(_ECHO % key)
+        for crd in known:
+            if not _brings(key, crd):
+                continue
+            name, text = crd["metadata"]["name"], yaml.safe_dump(crd)
+            if key in KEPT:
+                (home / "crds").mkdir(exist_ok=True)
+                (home / "crds" / f"{name}.yaml").write_text(text)
+            else:  # a template: what looks like one inside must stay text
+                text = text.replace("{{", "{{`{{`}}")
+                (home / "templates" / f"{name}.yaml").write_text(text)
+    return folder

@@ -1,14 +1,15 @@
-"""Placeholders: values a preview cannot know yet. They are taken as right in any place that takes a value."""
+"""Placeholders: values a preview cannot know yet, or does not keep. They are right wherever a value may stand."""
 
 from typing import Any
 
 UNKNOWN = "<unknown>"
+SECRET = "<secret>"
 WIRE = "04da6b54-80e4-46f7-96ec-b56ff0331ba9"
 
 
 def is_unknown(value: Any) -> bool:
     """Whether the value is a placeholder, or a text with a placeholder in it."""
-    return isinstance(value, str) and (UNKNOWN in value or WIRE in value)
+    return isinstance(value, str) and (UNKNOWN in value or WIRE in value or value == SECRET)
 
 
 def holds_unknown(value: Any) -> bool:

@@ -9,7 +9,7 @@ import kubernetes_validate.utils as packaged
 from referencing import Registry, Resource
 
 from tests.validators import kinds, metadata, pods
-from tests.validators.unknown import is_unknown
+from tests.validators.unknown import is_unknown, without_hidden_parts
 
 VERSION = "1.36"
 Object = dict[str, Any]
@@ -52,8 +52,9 @@ def validate(obj: Object) -> list[str]:
             found.append(f"{error.json_path.removeprefix('$.')}: {_leaf(error)}")
     found += _nulls(obj, "")
     found += metadata.errors(obj, namespaced=kind not in kinds.CLUSTER_SCOPED)
-    if not found:
-        found += kinds.errors(obj)
+    seen = without_hidden_parts(obj)
+    if not found and ("spec" in seen) == ("spec" in obj):
+        found += kinds.errors(seen)
     return found
 
 
@@ -68,7 +69,8 @@ def pod_template_errors(template: Object, path: str, *, partial: bool = False) -
         for error in sorted(validator.iter_errors(wrapped), key=lambda e: e.json_path)
         if not is_unknown(error.instance)
     ]
-    return found or pods.errors(template, path, partial=partial)
+    seen = without_hidden_parts(template)
+    return found or (pods.errors(seen, path, partial=partial) if "spec" in seen else [])
 
 
 def _leaf(error: jsonschema.ValidationError) -> str:

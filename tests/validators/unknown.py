@@ -1,5 +1,6 @@
 """Placeholders: values a preview cannot know yet, or does not keep. They are right wherever a value may stand."""
 
+import re
 from typing import Any
 
 UNKNOWN = "<unknown>"
@@ -24,3 +25,21 @@ def holds_unknown(value: Any) -> bool:
 def number(value: Any, default: int) -> int:
     """The number, or the default where it is absent or not known yet."""
     return default if value is None or is_unknown(value) else int(value)
+
+
+# Keys that hold a map or a list in Kubernetes objects: where such a part is hidden, there is nothing to look into.
+_PARTS = re.compile(
+    "metadata|spec|template|labels|annotations|selector|data|stringData|binaryData|containers|initContainers|env|envFrom|"
+    "volumes|volumeMounts|ports|args|command|resources|requests|limits|tolerations|nodeSelector|affinity|rules|subjects|"
+    "ingress|egress|securityContext|parameters|topologySpreadConstraints|imagePullSecrets|matchLabels|matchExpressions"
+)
+
+
+def without_hidden_parts(value: Any) -> Any:
+    """A copy in which no placeholder stands for a whole map or list; placeholders for plain values stay."""
+    if isinstance(value, dict):
+        kept = {k: v for k, v in value.items() if not (is_unknown(v) and _PARTS.fullmatch(str(k)))}
+        return {k: without_hidden_parts(v) for k, v in kept.items()}
+    if isinstance(value, list):
+        return [without_hidden_parts(v) for v in value]
+    return value

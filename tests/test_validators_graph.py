@@ -1,0 +1,226 @@
+"""The judge of whole graphs is seen sending each resource to its judge, and finding what objects name in vain."""
+
+from copy import deepcopy
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.validators import graph as judge
+from tests.validators import references
+from tests.validators.unknown import SECRET, UNKNOWN
+
+Object = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Resource:
+    type: str
+    name: str = "x"
+    inputs: Object = field(default_factory=dict)
+    external: bool = False
+
+    @property
+    def urn(self) -> str:
+        return f"urn:pulumi:dev::headwater::{self.type}::{self.name}"
+
+
+@dataclass(frozen=True)
+class Graph:
+    resources: tuple[Resource, ...]
+
+
+def namespace(name: str) -> Resource:
+    return Resource("kubernetes:core/v1:Namespace", name, {"metadata": {"name": name}})
+
+
+def found_in(shared: Path, *resources: Resource) -> list[str]:
+    return judge.validate_graph(Graph(resources), shared)
+
+
+def release(chart: str, values: Any, **inputs: Any) -> Resource:
+    base = {"chart": chart, "name": "r", "version": "1.2.3", "namespace": "kube-system", "values": values}
+    return Resource("kubernetes:helm.sh/v3:Release", "r", base | inputs)
+
+
+def test_each_package_has_its_judge(shared: Path) -> None:
+    assert found_in(shared, Resource("pulumi:pulumi:Stack"), Resource("headwater:platform:Network")) == []
+    assert "no judge knows the package random" in found_in(shared, Resource("random:index/randomId:RandomId"))[0]
+    assert "host bits" in found_in(shared, Resource("aws:ec2/vpc:Vpc", inputs={"cidrBlock": "10.0.0.1/8"}))[0]
+    assert "is none of API" in found_in(shared, Resource("eks:index:Cluster", inputs={"authenticationMode": "X"}))[0]
+    assert "is not mapped" in found_in(shared, Resource("aws:rds/instance:Instance"))[0]
+
+
+def test_what_is_only_read_is_not_judged(shared: Path) -> None:
+    assert found_in(shared, Resource("aws:rds/instance:Instance", external=True)) == []
+
+
+def test_policies_are_read_where_they_stand(shared: Path) -> None:
+    wide = '{"Version": "2012-10-17", "Statement": [{"Effect": "Allow", "Action": "s3:*", "Resource": "*"}]}'
+    assert any(
+        "is a wildcard" in f for f in found_in(shared, Resource("aws:iam/policy:Policy", inputs={"policy": wide}))
+    )
+    attachment = {"role": "r", "policyArn": "arn:aws:iam::aws:policy/AmazonS3FullAccess"}
+    found = found_in(shared, Resource("aws:iam/rolePolicyAttachment:RolePolicyAttachment", inputs=attachment))
+    assert len(found) == 1
+    assert "AmazonS3FullAccess grants far more" in found[0]
+
+
+def test_types_become_objects(shared: Path) -> None:
+    wrong = {"metadata": {"name": "c", "namespace": "kube-system"}, "datas": {}}
+    assert any("datas" in f for f in found_in(shared, Resource("kubernetes:core/v1:ConfigMap", inputs=wrong)))
+    pool = {"metadata": {"name": "p"}, "spec": {}}
+    assert any(
+        "spec.template: missing" in f
+        for f in found_in(shared, Resource("kubernetes:karpenter.sh/v1:NodePool", inputs=pool))
+    )
+    group = Resource(
+        "kubernetes:yaml/v2:ConfigGroup", inputs={"objs": [{"apiVersion": "v1", "kind": "ConfigMap", **wrong}]}
+    )
+    assert any("datas" in f for f in found_in(shared, group))
+    nobody = Resource("kubernetes:example.com/v1:Thing", inputs={"metadata": {"name": "t"}})
+    assert any("has Thing in example.com/v1" in f for f in found_in(shared, nobody))
+
+
+def test_pods_inside_custom_resources_are_judged_as_pods(shared: Path) -> None:
+    group = {
+        "metadata": {"name": "g", "namespace": "kube-system"},
+        "spec": {
+            "leaderWorkerTemplate": {
+                "size": 2,
+                "workerTemplate": {"spec": {"containers": [{"name": "c", "image": "vllm:latest"}]}},
+            }
+        },
+    }
+    found = found_in(shared, Resource("kubernetes:leaderworkerset.x-k8s.io/v1:LeaderWorkerSet", inputs=group))
+    assert [
+        f for f in found if "spec.leaderWorkerTemplate.workerTemplate.spec.containers[0].image" in f and "moves" in f
+    ]
+
+
+def test_releases_are_pinned_placed_and_their_values_known(shared: Path) -> None:
+    chart = "oci://public.ecr.aws/karpenter/karpenter"
+    assert found_in(shared, release(chart, {"settings": {"clusterName": UNKNOWN}})) == []
+    assert "ignored in silence" in found_in(shared, release(chart, {"settings": {"clustername": "c"}}))[0]
+    assert "is a range" in found_in(shared, release(chart, {}, version="^1.14"))[0]
+    assert "version: missing" in found_in(shared, release(chart, {}, version=""))[0]
+    assert "hidden as a whole" in found_in(shared, release(chart, SECRET))[0]
+    assert "is no OCI address" in found_in(shared, release("keda", {}))[0]
+    assert found_in(shared, release("keda", {}, repositoryOpts={"repo": "https://kedacore.github.io/charts"})) == []
+    assert "no default values are known" in found_in(shared, release("oci://example.com/nginx", {}))[0]
+
+
+def deployment(**spec: Any) -> Object:
+    pod = {"containers": [{"name": "c", "image": "r/i:1", **spec.pop("container", {})}], **spec}
+    return {
+        "apiVersion": "apps/v1",
+        "kind": "Deployment",
+        "metadata": {"name": "d", "namespace": "serving"},
+        "spec": {
+            "selector": {"matchLabels": {"app": "d"}},
+            "template": {"metadata": {"labels": {"app": "d"}}, "spec": pod},
+        },
+    }
+
+
+def made(kind: str, name: str, namespace: str | None = "serving", **body: Any) -> Object:
+    return {"kind": kind, "metadata": {"name": name} | ({"namespace": namespace} if namespace else {}), **body}
+
+
+SERVING = made("Namespace", "serving", None)
+
+
+def named(*objects: Object, releases: tuple[Object, ...] = ()) -> list[str]:
+    return references.findings([SERVING, *deepcopy(objects)], list(releases))
+
+
+NAMES = [
+    (deployment(volumes=[{"name": "v", "configMap": {"name": "c"}}]), made("ConfigMap", "c")),
+    (deployment(volumes=[{"name": "v", "secret": {"secretName": "s"}}]), made("Secret", "s")),
+    (
+        deployment(volumes=[{"name": "v", "persistentVolumeClaim": {"claimName": "p"}}]),
+        made("PersistentVolumeClaim", "p"),
+    ),
+    (deployment(serviceAccountName="a"), made("ServiceAccount", "a")),
+    (deployment(priorityClassName="high"), made("PriorityClass", "high", None)),
+    (
+        deployment(container={"env": [{"name": "T", "valueFrom": {"secretKeyRef": {"name": "hf", "key": "token"}}}]}),
+        made("Secret", "hf"),
+    ),
+    (deployment(container={"envFrom": [{"configMapRef": {"name": "env"}}]}), made("ConfigMap", "env")),
+    (
+        made(
+            "NodePool",
+            "p",
+            None,
+            spec={"template": {"spec": {"nodeClassRef": {"kind": "EC2NodeClass", "name": "n"}}}},
+        ),
+        made("EC2NodeClass", "n", None),
+    ),
+    (made("HTTPRoute", "r", spec={"parentRefs": [{"name": "g"}]}), made("Gateway", "g")),
+    (
+        made("HTTPRoute", "r", spec={"rules": [{"backendRefs": [{"kind": "InferencePool", "name": "p"}]}]}),
+        made("InferencePool", "p", spec={"endpointPickerRef": {"name": UNKNOWN}}),
+    ),
+    (
+        made("InferenceObjective", "o", spec={"poolRef": {"name": "p"}}),
+        made("InferencePool", "p", spec={"endpointPickerRef": {"name": UNKNOWN}}),
+    ),
+    (made("ScaledObject", "s", spec={"scaleTargetRef": {"name": "d"}}), deployment()),
+    (made("RoleBinding", "b", roleRef={"kind": "Role", "name": "r"}), made("Role", "r")),
+    (made("Service", "s", spec={"selector": {"app": "d"}}), deployment()),
+    (made("PodDisruptionBudget", "b", spec={"selector": {"matchLabels": {"app": "d"}}}), deployment()),
+]
+
+
+@pytest.mark.parametrize(("obj", "other"), NAMES, ids=[f"{o['kind']}-{t['kind']}" for o, t in NAMES])
+def test_what_an_object_names_must_be_made(obj: Object, other: Object) -> None:
+    assert named(obj, other) == []
+    assert len(named(obj)) == 1
+
+
+def test_optional_and_given_names_need_not_be_made() -> None:
+    optional = {"name": "v", "configMap": {"name": "c", "optional": True}}
+    assert named(deployment(volumes=[optional], priorityClassName="system-node-critical")) == []
+
+
+def test_a_name_in_another_namespace_does_not_count() -> None:
+    elsewhere = made("ConfigMap", "c", "other")
+    found = named(
+        deployment(volumes=[{"name": "v", "configMap": {"name": "c"}}]), elsewhere, made("Namespace", "other", None)
+    )
+    assert len(found) == 1
+
+
+def test_a_chart_makes_what_it_is_known_to_make() -> None:
+    route = made("HTTPRoute", "r", spec={"rules": [{"backendRefs": [{"kind": "InferencePool", "name": "glm"}]}]})
+    chart = {"chart": "oci://ghcr.io/llm-d/charts/llm-d-router-gateway", "name": "glm", "namespace": "serving"}
+    assert named(route, releases=(chart,)) == []
+    assert len(named(route, releases=({**chart, "name": "other"},))) == 1
+
+
+def test_labels_that_controllers_add_are_not_looked_for() -> None:
+    service = made("Service", "s", spec={"selector": {"app": "d", "leaderworkerset.sigs.k8s.io/worker-index": "0"}})
+    assert named(service, deployment()) == []
+
+
+def test_two_objects_cannot_share_a_name() -> None:
+    assert "rendered twice" in named(deployment(), deployment())[0]
+
+
+def test_namespaces_must_be_made() -> None:
+    assert references.findings([made("ConfigMap", "c")], []) == ["ConfigMap c: no namespace 'serving' is made"]
+    assert references.findings([made("ConfigMap", "c", "kube-system")], []) == []
+    by_release = {"chart": "keda", "name": "keda", "namespace": "keda", "createNamespace": True}
+    assert references.findings([], [by_release]) == []
+    assert len(references.findings([], [{**by_release, "createNamespace": False}])) == 1
+
+
+def test_hidden_secrets_and_unknown_parts_do_not_stop_the_judges(shared: Path) -> None:
+    secret = {"metadata": {"name": "s", "namespace": "serving"}, "stringData": SECRET}
+    hidden = Resource("kubernetes:core/v1:Secret", "s", secret)
+    whole = Resource(
+        "kubernetes:apps/v1:Deployment", "d", {"metadata": {"name": "d", "namespace": UNKNOWN}, "spec": UNKNOWN}
+    )
+    assert found_in(shared, namespace("serving"), hidden, whole) == []

@@ -1,0 +1,174 @@
+"""Objects that name each other: what is named must be there, or a pod waits for ever and nobody is told why."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from tests.validators.unknown import is_unknown
+
+Object = dict[str, Any]
+Key = tuple[str, str, str]  # kind, namespace, name
+BUILT_IN = frozenset({"default", "kube-system", "kube-public", "kube-node-lease"})
+GIVEN: frozenset[Key] = frozenset(
+    {("PriorityClass", "", "system-cluster-critical"), ("PriorityClass", "", "system-node-critical")}
+)
+# Labels that controllers put on pods: a selector on them cannot be checked against a template.
+ADDED = (
+    "leaderworkerset.sigs.k8s.io/",
+    "disaggregatedset.x-k8s.io/",
+    "nvidia.com/",
+    "grove.io/",
+    "gateway.networking.k8s.io/",
+)
+# What a chart makes under its release's name.
+MADE_BY_CHART: dict[str, tuple[tuple[str, str], ...]] = {
+    "llm-d-router-gateway": (("InferencePool", "{name}"), ("Service", "{name}-epp")),
+    "llm-d-router-standalone": (("InferencePool", "{name}"), ("Service", "{name}-epp")),
+    "karpenter": (("ServiceAccount", "karpenter"),),
+}
+
+
+def findings(objects: list[Object], releases: list[Mapping[str, Any]]) -> list[str]:
+    """Every dangling name, every doubled object, every selector that selects nothing."""
+    keys = [_key(obj) for obj in objects]
+    held = set(keys) | GIVEN | set(_made(releases))
+    found = [f"{kind} {namespace}/{name}: rendered twice" for kind, namespace, name in sorted(set(_twice(keys)))]
+    pods = [(_namespace(obj), labels) for obj in objects for labels in _pod_labels(obj)]
+    for obj in objects:
+        kind, namespace, name = _key(obj)
+        where = f"{kind} {namespace}/{name}" if namespace else f"{kind} {name}"
+        for wanted in _named(obj):
+            if wanted not in held and not any(is_unknown(part) for part in wanted):
+                found.append(f"{where}: names {wanted[0]} {wanted[1]}/{wanted[2]}, which nothing makes")
+        selector = _selector(obj)
+        if selector and not _selects(selector, namespace, pods):
+            found.append(f"{where}: selects no pod: {selector}")
+    return found + _namespaces(objects, releases)
+
+
+def _namespaces(objects: list[Object], releases: list[Mapping[str, Any]]) -> list[str]:
+    made = {_key(o)[2] for o in objects if o.get("kind") == "Namespace"} | BUILT_IN
+    made |= {str(r.get("namespace")) for r in releases if r.get("createNamespace")}
+    used = {(f"{_key(o)[0]} {_key(o)[2]}", _namespace(o)) for o in objects if _namespace(o)}
+    used |= {(f"Release {r.get('name')}", str(r.get("namespace"))) for r in releases if r.get("namespace")}
+    return [f"{who}: no namespace {n!r} is made" for who, n in sorted(used) if n not in made and not is_unknown(n)]
+
+
+def _key(obj: Object) -> Key:
+    return str(obj.get("kind")), _namespace(obj), str((obj.get("metadata") or {}).get("name"))
+
+
+def _namespace(obj: Object) -> str:
+    return str((obj.get("metadata") or {}).get("namespace") or "")
+
+
+def _twice(keys: list[Key]) -> Iterator[Key]:
+    seen = set()
+    for key in keys:
+        if key in seen and not is_unknown(key[2]) and not key[0].endswith("Patch"):
+            yield key
+        seen.add(key)
+
+
+def _made(releases: list[Mapping[str, Any]]) -> Iterator[Key]:
+    for release in releases:
+        chart = str(release.get("chart")).rpartition("/")[2]
+        for kind, name in MADE_BY_CHART.get(chart, ()):
+            yield kind, str(release.get("namespace")), name.format(name=release.get("name"))
+
+
+def _pod_labels(obj: Object) -> Iterator[dict[str, str]]:
+    from tests.validators.graph import pod_templates
+
+    for _, template in pod_templates({k: v for k, v in obj.items() if k != "metadata"}):
+        labels = (template.get("metadata") or {}).get("labels") or {}
+        yield labels if isinstance(labels, dict) else {}
+
+
+def _selector(obj: Object) -> dict[str, str]:
+    """The labels by which an object must find pods: of services, budgets and inference pools."""
+    spec = obj.get("spec") or {}
+    if not isinstance(spec, dict):
+        return {}
+    selector = spec.get("selector") or {}
+    if obj.get("kind") in ("PodDisruptionBudget", "InferencePool"):
+        selector = selector.get("matchLabels") or {} if isinstance(selector, dict) else {}
+    elif obj.get("kind") != "Service":
+        return {}
+    return selector if isinstance(selector, dict) else {}
+
+
+def _selects(selector: dict[str, str], namespace: str, pods: list[tuple[str, dict[str, str]]]) -> bool:
+    asked = {k: v for k, v in selector.items() if not k.startswith(ADDED)}
+    return any(
+        place == namespace and all(labels.get(k) == v or is_unknown(v) for k, v in asked.items())
+        for place, labels in pods
+    )
+
+
+def _named(obj: Object) -> Iterator[Key]:
+    from tests.validators.graph import pod_templates
+
+    namespace, spec = _namespace(obj), _dig(obj, "spec")
+    for _, template in pod_templates({k: v for k, v in obj.items() if k != "metadata"}):
+        yield from _of_pod(template["spec"], namespace)
+    kind = obj.get("kind")
+    if kind == "NodePool":
+        reference = _dig(spec, "template", "spec", "nodeClassRef")
+        yield str(reference.get("kind")), "", str(reference.get("name"))
+    elif kind == "HTTPRoute":
+        for parent in spec.get("parentRefs") or []:
+            yield parent.get("kind", "Gateway"), parent.get("namespace", namespace), parent["name"]
+        for rule in spec.get("rules") or []:
+            for backend in rule.get("backendRefs") or []:
+                yield backend.get("kind", "Service"), backend.get("namespace", namespace), backend["name"]
+    elif kind == "InferencePool":
+        picker = spec.get("endpointPickerRef") or {}
+        yield picker.get("kind", "Service"), namespace, picker.get("name", "")
+    elif kind in ("ScaledObject", "HorizontalPodAutoscaler"):
+        target = spec.get("scaleTargetRef") or {}
+        yield target.get("kind", "Deployment"), namespace, target.get("name", "")
+    elif kind == "InferenceObjective":
+        pool = spec.get("poolRef") or {}
+        yield pool.get("kind", "InferencePool"), namespace, pool.get("name", "")
+    elif kind in ("RoleBinding", "ClusterRoleBinding"):
+        role = obj.get("roleRef") or {}
+        yield role.get("kind", ""), namespace if role.get("kind") == "Role" else "", role.get("name", "")
+
+
+def _dig(value: Any, *keys: str) -> Object:
+    """The map at a path, empty where there is none or it is not known."""
+    for key in keys:
+        value = value.get(key) if isinstance(value, dict) else None
+    return value if isinstance(value, dict) else {}
+
+
+def _of_pod(spec: Object, namespace: str) -> Iterator[Key]:
+    if spec.get("serviceAccountName", "default") != "default":
+        yield "ServiceAccount", namespace, spec["serviceAccountName"]
+    if spec.get("priorityClassName"):
+        yield "PriorityClass", "", spec["priorityClassName"]
+    for volume in spec.get("volumes") or []:
+        for key, kind, field in _VOLUMES:
+            source = volume.get(key)
+            if isinstance(source, dict) and not source.get("optional"):
+                yield kind, namespace, str(source.get(field))
+    for container in [*(spec.get("initContainers") or []), *(spec.get("containers") or [])]:
+        sources = [(entry.get("valueFrom") or {}) for entry in container.get("env") or [] if isinstance(entry, dict)]
+        for source in [*sources, *(container.get("envFrom") or [])]:
+            for key, kind in _SOURCES:
+                reference = source.get(key) if isinstance(source, dict) else None
+                if isinstance(reference, dict) and not reference.get("optional"):
+                    yield kind, namespace, str(reference.get("name"))
+
+
+_VOLUMES = (
+    ("configMap", "ConfigMap", "name"),
+    ("secret", "Secret", "secretName"),
+    ("persistentVolumeClaim", "PersistentVolumeClaim", "claimName"),
+)
+_SOURCES = (
+    ("configMapKeyRef", "ConfigMap"),
+    ("secretKeyRef", "Secret"),
+    ("configMapRef", "ConfigMap"),
+    ("secretRef", "Secret"),
+)

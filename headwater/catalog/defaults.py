@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 from collections.abc import Mapping
 from typing import Any
 
@@ -27,3 +28,10 @@ def speed_constants() -> Mapping[str, float]:
     """Constants of the throughput model: seconds, shares, bytes/s."""
     constants: Mapping[str, float] = load_yaml("defaults")["speed"]
     return constants
+
+
+def as_of() -> dt.date:
+    """The day the defaults were last reviewed."""
+    day = load_yaml("defaults")["as_of"]
+    assert isinstance(day, dt.date)
+    return day

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 
+from headwater.catalog.instances import load_instances
 from headwater.catalog.source import load_yaml
 
 
@@ -11,6 +12,28 @@ def on_demand(region: str, instance: str) -> float | None:
     """List price of one instance, $/h; None where the catalogue has none."""
     price = load_yaml("prices")["on_demand"].get(region, {}).get(instance)
     return None if price is None else float(price)
+
+
+def any_price(instance: str) -> float:
+    """$/h to rank an instance by where its own region lists none: the lowest list price elsewhere, else the reported
+    Capacity Block price, else the price of another type with the same GPU, GPU for GPU.
+    """
+    regions = load_yaml("prices")["on_demand"].values()
+    elsewhere = [float(prices[instance]) for prices in regions if instance in prices]
+    if elsewhere:
+        return min(elsewhere)
+    block = capacity_block(instance)
+    if block is not None:
+        return block
+    types = load_instances()
+    mine = types[instance]
+    like = [
+        float(p) / types[n].gpus
+        for prices in regions
+        for n, p in prices.items()
+        if n in types and types[n].gpu == mine.gpu
+    ]
+    return min(like, default=0.0) * mine.gpus
 
 
 def capacity_block(instance: str) -> float | None:

@@ -1,5 +1,6 @@
 """Settings and catalogue in, one frozen Plan out."""
 
+from headwater.plan.build import build_plan
 from headwater.plan.model import (
     Alternative,
     Cost,
@@ -30,4 +31,5 @@ __all__ = [
     "ReservationPlan",
     "Role",
     "Throughput",
+    "build_plan",
 ]

@@ -1,0 +1,147 @@
+"""Settings and catalogue in, one frozen plan out; everything that cannot be done is said at once."""
+
+from __future__ import annotations
+
+import datetime as dt
+import re
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from headwater.catalog import defaults, engine_surface, prices
+from headwater.catalog.calibration import Calibration
+from headwater.catalog.engine_surface import Surface, surface
+from headwater.catalog.instances import load_instances
+from headwater.catalog.releases import default_kubernetes, engines, kubernetes_versions
+from headwater.plan.choose import Choice, choose
+from headwater.plan.costs import cost
+from headwater.plan.model import ModelPlan, Plan, Pool, StackName
+from headwater.plan.notices import notices
+from headwater.plan.pools import assign, settle
+from headwater.plan.roles import model_plan
+from headwater.plan.site import Supply, network_zones, supply
+from headwater.plan.stacks import STACKS, candidate_stacks, resolve_stack
+from headwater.plan.subject import read_subject
+from headwater.refusal import Fault, Refusal, did_you_mean
+from headwater.settings import Settings
+from headwater.settings.stack import ACCELERATORS, SECTIONS
+
+
+def newest_catalogue_day() -> dt.date:
+    """The newest day any part of the catalogue was read: the plan's clock."""
+    return max(prices.as_of(), engine_surface.as_of(), defaults.as_of())
+
+
+def build_plan(
+    settings: Settings,
+    *,
+    today: dt.date | None = None,
+    project: Path | None = None,
+    calibrations: Mapping[str, Calibration] | None = None,
+) -> Plan:
+    """The whole environment, decided.
+
+    Every model is sized for the engines of both serving stacks and takes what the more demanding one needs, so that
+    changing ``serving.stack`` later never changes a node.
+
+    Args:
+        settings: the stack file.
+        today: day of the plan, for reservations that end; default is the catalogue's newest day, never the clock.
+        project: folder that paths in the stack file start from; default is the current one.
+        calibrations: entries that ``calibration`` of a model may name, by key.
+
+    Raises:
+        Refusal: with every fault found.
+    """
+    faults: list[Fault] = []
+    day = today or newest_catalogue_day()
+    kubernetes = _kubernetes(settings, faults)
+    zones = network_zones(settings, faults)
+    supplies = {a: supply(settings, a, zones, day, faults) for a in ACCELERATORS}
+    surfaces = {stack: surface(engines()[stack].vllm) for stack in STACKS}
+    considered = {stack: surfaces[stack] for stack in candidate_stacks(settings)}
+    choices = _choices(settings, supplies, surfaces, considered, project or Path(), calibrations or {}, faults)
+    models, pools = _place(settings, choices, supplies, considered, faults)
+    if faults:
+        raise Refusal(_in_order(faults))
+    stack, why = resolve_stack(settings, models)
+    return Plan(
+        environment=settings.environment,
+        region=settings.region,
+        kubernetes=kubernetes,
+        stack=stack,
+        stack_why=why,
+        vllm=engines()[stack].vllm,
+        cluster_name=settings.cluster_name,
+        zones=zones,
+        models=models,
+        pools=pools,
+        cost=cost(settings, pools),
+        warnings=notices(settings, models, pools, supplies, day),
+        settings=settings,
+    )
+
+
+def _kubernetes(settings: Settings, faults: list[Fault]) -> str:
+    asked = settings.cluster.version
+    if asked is None:
+        return default_kubernetes()
+    known = kubernetes_versions()
+    if asked not in known and settings.cluster.existing is None:
+        why = f"Headwater's pinned set runs on Kubernetes {', '.join(sorted(known))}."
+        remedy = did_you_mean(asked, known) if len(known) > 1 else f'Use "{default_kubernetes()}", or leave it out.'
+        faults.append(Fault("headwater:cluster.version", asked, why, remedy))
+    return asked
+
+
+def _choices(
+    settings: Settings,
+    supplies: Mapping[str, Supply],
+    surfaces: Mapping[StackName, Surface],
+    considered: Mapping[StackName, Surface],
+    project: Path,
+    calibrations: Mapping[str, Calibration],
+    faults: list[Fault],
+) -> list[Choice]:
+    found = []
+    for index, model in enumerate(settings.serving.models):
+        subject, wrong = read_subject(index, model, considered, calibrations, project)
+        faults += wrong
+        if subject is None or wrong:
+            continue
+        knowing = {s.version for s in surfaces.values() if subject.architecture.name in s.architectures}
+        choice = choose(subject, supplies, tuple(sorted(knowing)), faults)
+        if choice is not None:
+            found.append(choice)
+    return found
+
+
+def _place(
+    settings: Settings,
+    choices: Sequence[Choice],
+    supplies: Mapping[str, Supply],
+    considered: Mapping[StackName, Surface],
+    faults: list[Fault],
+) -> tuple[tuple[ModelPlan, ...], tuple[Pool, ...]]:
+    if any(not s.zones for s in supplies.values()):
+        return (), ()
+    models = []
+    for choice in choices:
+        instance = choice.placement.hardware.instance
+        same = [h.instance for h in supplies[instance.gpu].hardware if h.instance.gpus == instance.gpus]
+        types = [instance, *(i for i in same if i != instance)]
+        if instance.gpus == 1:  # such a pod may fill a larger node that is bought anyway
+            types += [i for i in load_instances().values() if i.gpu == instance.gpu and i.gpus > 1]
+        models.append(model_plan(choice, settings, types, considered, faults))
+    return assign(settle(models, supplies), supplies, faults)
+
+
+def _in_order(faults: Sequence[Fault]) -> list[Fault]:
+    """Faults in the order of the stack file's sections, each once; models by their index."""
+
+    def place(fault: Fault) -> tuple[int, int]:
+        section = fault.path.removeprefix("headwater:").split(".")[0]
+        index = re.search(r"models\[(\d+)\]", fault.path)
+        known = SECTIONS.index(section) if section in SECTIONS else -1
+        return (known, int(index.group(1)) if index else -1)
+
+    return sorted(dict.fromkeys(faults), key=place)

@@ -1,0 +1,85 @@
+"""What the reader of a plan must not miss."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Mapping, Sequence
+
+from headwater.catalog.defaults import default
+from headwater.plan.model import ModelPlan, Pool
+from headwater.plan.pools import idle_gpus
+from headwater.plan.site import Supply
+from headwater.settings import Settings
+
+
+def notices(
+    settings: Settings,
+    models: Sequence[ModelPlan],
+    pools: Sequence[Pool],
+    supplies: Mapping[str, Supply],
+    today: dt.date,
+) -> tuple[str, ...]:
+    """Warnings about the environment as a whole, then about each model, in the order of the stack file."""
+    lines = [*_exposed(settings)]
+    for pool in pools:
+        lines += _pool(pool, models, supplies[pool.accelerator], today)
+    for name, supply in supplies.items():
+        if supply.listed and not any(pool.accelerator == name for pool in pools):
+            lines.append(f"capacity.{name} is listed, but no model runs on it")
+    for model in models:
+        lines += [f"{model.name}: {text}" for text in (*model.warnings, *_pairs(model, pools))]
+    return tuple(lines)
+
+
+def _exposed(settings: Settings) -> list[str]:
+    lines = []
+    if settings.gateway.exposure == "public":
+        lines.append(f"the gateway answers the internet, for {', '.join(settings.gateway.allow)}")
+    if settings.cluster.endpoint != "private":
+        lines.append(f"the Kubernetes API is reachable from {', '.join(settings.cluster.endpoint.public)}")
+    for model in settings.serving.models:
+        if model.trust_remote_code:
+            lines.append(f"{model.name}: code from the model's repository runs in its pods (trustRemoteCode)")
+    return lines
+
+
+def _pairs(model: ModelPlan, pools: Sequence[Pool]) -> list[str]:
+    """Groups of several nodes without a reservation are often refused on demand."""
+    lines = []
+    for role in model.roles:
+        pool = next(p for p in pools if p.name == role.pool)
+        if role.nodes > 1 and pool.reserved_nodes < role.nodes * max(1, role.replicas_min):
+            what = f"{role.nodes} × {role.instance}"
+            lines.append(
+                f"no reservation for {what} in one zone; on-demand {role.accelerator.upper()} groups are often refused"
+            )
+    return lines
+
+
+def _pool(pool: Pool, models: Sequence[ModelPlan], supply: Supply, today: dt.date) -> list[str]:
+    lines = []
+    idle = idle_gpus(pool, [r for m in models for r in m.roles if r.pool == pool.name])
+    if idle and pool.gpus_per_node > 1:
+        lines.append(
+            f"{pool.name}: {idle} of {pool.nodes_now * pool.gpus_per_node} GPUs are paid for and idle ({pool.instances[0]})"
+        )
+    if pool.dollars_per_hour is None:
+        lines.append(
+            f"{pool.name}: the catalogue has no price of {pool.instances[0]} in this region; costs are incomplete"
+        )
+    soon = dt.timedelta(days=float(default("reservation", "warn_days")))
+    for reservation in pool.reservations:
+        if reservation.ends is not None and reservation.ends.date() <= today + soon:
+            lines.append(f"{pool.name}: reservation {reservation.id} ends {reservation.ends:%Y-%m-%d %H:%M} UTC")
+        if reservation.instances is None:
+            lines.append(
+                f"{pool.name}: {reservation.id} does not say how many instances it holds; all nodes now are counted as reserved"
+            )
+    if "spot" in pool.buy and any(r.nodes > 1 for m in models for r in m.roles if r.pool == pool.name):
+        lines.append(f"{pool.name}: one interrupted spot node ends its whole group")
+    if pool.reservations and pool.reserved_nodes < pool.nodes_now and "on-demand" not in pool.buy:
+        short = pool.nodes_now - pool.reserved_nodes
+        lines.append(
+            f"{pool.name}: {short} of {pool.nodes_now} nodes are beyond the reservations, and nothing else may be bought"
+        )
+    return lines

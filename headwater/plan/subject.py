@@ -1,0 +1,283 @@
+"""One model of the stack file, understood: its shapes, its checkpoint, its demand. No hardware yet."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from headwater.catalog.calibration import Calibration
+from headwater.catalog.defaults import default
+from headwater.catalog.engine_surface import Surface
+from headwater.catalog.models import Architecture, UnknownModelError, find_model, load_models
+from headwater.plan.model import StackName
+from headwater.plan.overrides import Overrides, read_overrides
+from headwater.refusal import Fault, did_you_mean, nearest
+from headwater.settings import InlineModel, ModelSettings
+from headwater.sizing.placement import Fixed
+from headwater.sizing.precision import WeightFormat, parse_format
+from headwater.sizing.throughput import Workload
+from headwater.sizing.units import SizingError
+
+
+@dataclass(frozen=True)
+class Demand:
+    """What must be held and how fast.
+
+    Attributes:
+        context: longest request, tokens.
+        concurrency: requests of that length over all replicas; 0 when ``rate`` decides.
+        replicas: fixed number at the minimum, None when the search may choose.
+        assumed: defaults that were used, as sentences.
+    """
+
+    context: int
+    concurrency: int
+    work: Workload
+    rate: float
+    replicas: int | None
+    assumed: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Subject:
+    """A model as asked. ``key`` is the catalogue key, or ``inline``."""
+
+    index: int
+    settings: ModelSettings
+    key: str
+    architecture: Architecture
+    weight_format: WeightFormat
+    repository: str
+    tool_parser: str | None
+    reasoning_parser: str | None
+    overrides: Overrides
+    demand: Demand
+    kv_cache_dtype: str
+    calibration: Calibration | None
+    fixed: Fixed
+    speculative_tokens: int
+    draft_layers: int
+    notes: tuple[str, ...]
+
+    @property
+    def name(self) -> str:
+        """What clients ask for."""
+        return self.settings.name
+
+    def path(self, key: str) -> str:
+        """Key path of one of its settings."""
+        return model_path(self.index, key)
+
+
+def model_path(index: int, key: str = "") -> str:
+    """``headwater:serving.models[0].context``."""
+    return f"headwater:serving.models[{index}]" + (f".{key}" if key else "")
+
+
+@dataclass(frozen=True)
+class _Known:
+    key: str
+    architecture: Architecture
+    weight_format: WeightFormat
+    repository: str
+    tool_parser: str | None
+    reasoning_parser: str | None
+
+
+def read_subject(
+    index: int,
+    settings: ModelSettings,
+    surfaces: Mapping[StackName, Surface],
+    calibrations: Mapping[str, Calibration],
+    project: Path,
+) -> tuple[Subject | None, list[Fault]]:
+    """One model and everything wrong with it; no subject when it cannot be sized at all.
+
+    Args:
+        index: its place in the stack file.
+        settings: of the model.
+        surfaces: of the stacks it may run on.
+        calibrations: entries the stack file may refer to, by key.
+        project: folder that paths in the stack file start from.
+    """
+    overrides, faults = read_overrides(index, settings, surfaces)
+    known = _resolve(index, settings, project, faults)
+    if known is None:
+        return None, faults
+    _architecture_known(index, settings, known, surfaces, faults)
+    demand = _demand(index, settings, known.architecture, overrides, faults)
+    tokens, drafts = _speculation(index, settings, known, faults)
+    calibration = None
+    if settings.calibration is not None:
+        calibration = calibrations.get(settings.calibration)
+        if calibration is None:
+            why = f"There is no calibration entry `{settings.calibration}`."
+            remedy = (
+                did_you_mean(settings.calibration, calibrations)
+                if calibrations
+                else "None was written yet: headwater calibrate < startup.log"
+            )
+            faults.append(Fault(model_path(index, "calibration"), settings.calibration, why, remedy))
+    notes = list(known.weight_format.notes)
+    subject = Subject(
+        index=index, settings=settings, key=known.key, architecture=known.architecture, weight_format=known.weight_format,
+        repository=known.repository, tool_parser=_parser(known.tool_parser, surfaces, "tool_parsers", notes),
+        reasoning_parser=_parser(known.reasoning_parser, surfaces, "reasoning_parsers", notes), overrides=overrides,
+        demand=demand, kv_cache_dtype=overrides.word("kv-cache-dtype") or settings.kv_cache.dtype,
+        calibration=calibration, fixed=_fixed(overrides), speculative_tokens=tokens, draft_layers=drafts,
+        notes=tuple(notes),
+    )  # fmt: skip
+    return subject, faults
+
+
+def _resolve(index: int, settings: ModelSettings, project: Path, faults: list[Fault]) -> _Known | None:
+    if isinstance(settings.model, InlineModel):
+        return _inline(index, settings, settings.model, project, faults)
+    try:
+        model = find_model(settings.model)
+    except UnknownModelError as error:
+        listed = [key for key, entry in load_models().items() if entry.listed]
+        near = nearest(settings.model, listed)
+        remedy = f"Did you mean `{near}`?" if near else "`headwater models` lists what the catalogue has."
+        why = str(error) if "GGUF" in str(error) else f"The catalogue has no model `{settings.model}`."
+        faults.append(
+            Fault(
+                model_path(index, "model"),
+                settings.model,
+                why,
+                ""
+                if "GGUF" in why
+                else f"{remedy} Or bring its config.json: model: {{repository: org/name, config: path}}",
+            )
+        )
+        return None
+    try:
+        weights = parse_format(model, settings.precision)
+    except SizingError as error:
+        faults.append(Fault(model_path(index, "precision"), settings.precision or "", _sentence(str(error)), ""))
+        return None
+    repository = weights.repository or model.checkpoints[0].repository
+    return _Known(model.key, model.architecture, weights, repository, model.tool_parser, model.reasoning_parser)
+
+
+def _inline(
+    index: int, settings: ModelSettings, inline: InlineModel, project: Path, faults: list[Fault]
+) -> _Known | None:
+    config: dict[str, Any] | None = inline.architecture
+    where = "model.architecture"
+    if inline.config is not None:
+        where, path = "model.config", project / inline.config
+        try:
+            config = json.loads(path.read_text(encoding="utf-8"))
+        except OSError as error:
+            why = f"This file cannot be read: {error.strerror or error}."
+            faults.append(Fault(model_path(index, where), inline.config, why, "Paths start at the project's folder."))
+            return None
+        except ValueError as error:
+            faults.append(Fault(model_path(index, where), inline.config, f"This is not JSON: {error}.", ""))
+            return None
+    from headwater.sizing.from_config import architecture_from_config
+
+    try:
+        architecture, weights = architecture_from_config(config or {}, inline.repository, settings.precision)
+    except SizingError as error:
+        faults.append(Fault(model_path(index, where), inline.config or "", _sentence(str(error)), ""))
+        return None
+    return _Known("inline", architecture, weights, inline.repository, None, None)
+
+
+def _architecture_known(
+    index: int, settings: ModelSettings, known: _Known, surfaces: Mapping[StackName, Surface], faults: list[Fault]
+) -> None:
+    """Every engine the plan may end on must have the model's class."""
+    for stack, surface in surfaces.items():
+        if known.architecture.name not in surface.architectures:
+            near = nearest(known.architecture.name, surface.architectures)
+            value = settings.model if isinstance(settings.model, str) else settings.model.repository
+            why = f"vLLM {surface.version}, the engine of {stack}, does not know the class {known.architecture.name}."
+            hint = f"The nearest it has is {near}." if near else "Choose another model."
+            faults.append(Fault(model_path(index, "model"), value, why, hint))
+            return
+
+
+def _demand(
+    index: int, settings: ModelSettings, arch: Architecture, overrides: Overrides, faults: list[Fault]
+) -> Demand:
+    assumed: list[str] = []
+    context = overrides.whole("max-model-len") or settings.context
+    where = "context" if settings.context else "engine.max-model-len"
+    if context is None:
+        context = min(default("demand", "context"), arch.max_position)
+        assumed.append(f"context {context:,} tokens (default)")
+    if context > arch.max_position and "hf-overrides" not in overrides.values:
+        why = f"{settings.model if isinstance(settings.model, str) else settings.name} was trained for {arch.max_position:,} tokens."
+        remedy = "Ask at most that, or set rope scaling yourself: engine: {hf-overrides: '{\"rope_parameters\": …}'}."
+        faults.append(Fault(model_path(index, where), str(context), why, remedy))
+        context = arch.max_position
+    load = settings.load
+    if load is not None and load.input + load.output > context:
+        why = f"The mean request, {load.input:,} + {load.output:,} tokens, is longer than the context of {context:,}."
+        faults.append(Fault(model_path(index, "load"), "", why, f"Ask context: {load.input + load.output} or more."))
+    replicas = None
+    if "replicas" in settings.model_fields_set:
+        replicas = max(settings.replicas.min, 1)
+    if load is not None:
+        return Demand(context, 0, Workload(load.input, load.output), load.requests_per_second, replicas, tuple(assumed))
+    concurrency = settings.concurrency
+    if concurrency is None:
+        concurrency = int(default("demand", "concurrency"))
+        assumed.append(f"{concurrency} requests of the full context at once (default)")
+    prompt = max(1, min(default("demand", "typical_input"), context * 3 // 4))
+    answer = max(1, min(default("demand", "typical_output"), context // 4))
+    return Demand(context, concurrency, Workload(prompt, answer), 0.0, replicas, tuple(assumed))
+
+
+def _speculation(index: int, settings: ModelSettings, known: _Known, faults: list[Fault]) -> tuple[int, int]:
+    """Draft tokens a step, and draft layers loaded from the checkpoint for them."""
+    speculative = settings.speculative
+    if speculative is None:
+        return 0, 0
+    if speculative.method == "mtp":
+        layers = known.architecture.mtp_layers
+        if not layers:
+            why = f"{known.architecture.name} of this checkpoint has no multi-token-prediction layer."
+            faults.append(
+                Fault(model_path(index, "speculative.method"), "mtp", why, "Use ngram, or eagle3 with `model`.")
+            )
+            return 0, 0
+        return speculative.tokens, layers
+    return speculative.tokens, 0
+
+
+def _parser(name: str | None, surfaces: Mapping[StackName, Surface], kind: str, notes: list[str]) -> str | None:
+    """The model's own parser, when every engine the plan may end on has it."""
+    if name is None:
+        return None
+    for surface in surfaces.values():
+        if name not in getattr(surface, kind):
+            notes.append(f"vLLM {surface.version} has no {kind[:-1].replace('_', ' ')} `{name}`: left out")
+            return None
+    return name
+
+
+def _fixed(overrides: Overrides) -> Fixed:
+    return Fixed(
+        tensor=overrides.whole("tensor-parallel-size"),
+        pipeline=overrides.whole("pipeline-parallel-size"),
+        data=overrides.whole("data-parallel-size"),
+        expert=overrides.switch("enable-expert-parallel"),
+        decode_context=overrides.whole("decode-context-parallel-size"),
+        max_num_seqs=overrides.whole("max-num-seqs"),
+        max_num_batched_tokens=overrides.whole("max-num-batched-tokens"),
+        utilization=overrides.number("gpu-memory-utilization"),
+        block_size=overrides.whole("block-size"),
+        enforce_eager=bool(overrides.switch("enforce-eager")),
+        prefix_caching=overrides.switch("enable-prefix-caching") is not False,
+    )
+
+
+def _sentence(text: str) -> str:
+    return text[0].upper() + text[1:] + ("" if text.endswith((".", "?", ")")) else ".")

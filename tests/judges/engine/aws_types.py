@@ -89,7 +89,7 @@ def sure_outputs(type_: str) -> dict[str, str]:
     for attribute in vars(sdk_class(type_) or object).values():
         if isinstance(attribute, property) and attribute.fget is not None:
             hint = str(attribute.fget.__annotations__.get("return", ""))
-            kind = re.fullmatch(r"pulumi\.Output\[(?:_builtins\.)?(str|int|bool)\]", hint)
+            kind = re.fullmatch(r"[\w.]*Output\[(?:_builtins\.)?(str|int|bool)\]", hint)
             if kind:
                 found[getattr(attribute.fget, "_pulumi_name", attribute.fget.__name__)] = kind.group(1)
     return found

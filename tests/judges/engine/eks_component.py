@@ -32,7 +32,15 @@ class _Registrar:
         self._monitor, self._request = monitor, request
 
     def __call__(
-        self, type_: str, name: str, parent: str, custom: bool, props: Object, needs: dict[str, list[str]]
+        self,
+        type_: str,
+        name: str,
+        parent: str,
+        *,
+        custom: bool,
+        props: Object,
+        needs: dict[str, list[str]],
+        after: list[str] | None = None,
     ) -> Any:
         clean = {key: without_dependencies(value) for key, value in props.items() if value is not None}
         request = resource_pb2.RegisterResourceRequest(
@@ -45,7 +53,7 @@ class _Registrar:
             acceptResources=True,
             supportsPartialValues=True,
             supportsResultReporting=False,
-            dependencies=sorted({urn for urns in needs.values() for urn in urns}),
+            dependencies=sorted({urn for urns in needs.values() for urn in urns} | set(after or ())),
         )
         for key, urns in needs.items():
             request.propertyDependencies[key].urns.extend(sorted(set(urns)))
@@ -161,7 +169,6 @@ def _cluster(register: _Registrar, request: Any, args: Object, needs: dict[str, 
         "roleArn": [role],
         "vpcConfig": needs.get("subnetIds", []),
         "encryptionConfig": needs.get("encryptionConfigKeyArn", []),
-        "": [attachment],
     }
     cluster, number, out = register(
         "aws:eks/cluster:Cluster",
@@ -170,6 +177,7 @@ def _cluster(register: _Registrar, request: Any, args: Object, needs: dict[str, 
         custom=True,
         props=props,
         needs={key: urns for key, urns in wanted.items() if urns},
+        after=[attachment],
     )
     kubeconfig = UNKNOWN_SENTINEL if "endpoint" not in out else json.dumps(_kubeconfig(out))
     register(

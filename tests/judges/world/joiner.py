@@ -1,7 +1,6 @@
 """Launched instances become nodes, as their launch template and user data say; KWOK then plays the kubelet."""
 
 import base64
-import contextlib
 import email
 import threading
 from collections.abc import Callable
@@ -49,7 +48,7 @@ def read_user_data(encoded: str) -> NodeConfig:
             for flag in kubelet.get("flags", []):
                 name, _, value = flag.strip('"').partition("=")
                 if name == "--node-labels":
-                    pairs = (pair.partition("=") for pair in value.split(",") if pair)
+                    pairs = (pair.partition("=") for pair in value.strip('"').split(",") if pair)
                     config.labels |= {key: label for key, _, label in pairs}
     return config
 
@@ -165,9 +164,9 @@ class Joiner:
             if number not in launches or number not in instances or "capacity" not in claim["status"]:
                 continue
             node = node_of(claim, instances[number], launches[number]["data"], plugins=plugins)
-            with contextlib.suppress(KubeError):
+            if self._kube.get("v1", "Node", node["metadata"]["name"]) is None:
                 self._kube.create(node)
-                self._kube.patch(node, {"status": node["status"]}, status=True)
+            self._kube.patch(node, {"status": node["status"]}, status=True)
             self._joined.add(claim["status"]["providerID"])
 
     def close(self) -> None:

@@ -301,6 +301,10 @@ KEY_ROOT = {"Principal": {"AWS": "arn:aws:iam::123456789012:root"}, "Action": "k
             ),
             iam.IDENTITY,
         ),
+        (
+            policy({"Action": "ssm:GetParameter", "Resource": "arn:aws:ssm:us-east-2::parameter/aws/service/*"}),
+            iam.IDENTITY,
+        ),
         (UNKNOWN, iam.IDENTITY),
     ],
 )

@@ -21,6 +21,8 @@ Statement = dict[str, Any]
 TRUST, IDENTITY, RESOURCE, KEY = "trust", "identity", "resource", "key"
 # Characters without white space; IAM and STS quotas, 2026-11-30.
 _LIMITS = {TRUST: 2048, IDENTITY: 6144, RESOURCE: 20480, KEY: 32768}
+# AWS's own public parameters belong to no account; parliament knows only a customer's.
+_ALSO = {"arn:*:ssm:*:*:parameter/*": "arn:*:ssm:*::parameter/aws/*"}
 _TRUST_ACTIONS = {"sts:AssumeRole", "sts:TagSession", "sts:AssumeRoleWithWebIdentity", "sts:SetSourceIdentity"}
 _BROAD = re.compile(r"(FullAccess|AdministratorAccess|PowerUserAccess|IAMFull\w*|SystemAdministrator)\b|Admin$")
 
@@ -155,7 +157,9 @@ def _reaches(statement: Statement, action: str, arn: str) -> bool:
     allowed = any(fnmatch.fnmatchcase(action.lower(), a.lower()) for a in _many(statement.get("Action")))
     if statement.get("Effect") != "Allow" or not allowed:
         return False
-    return any(r == "*" or _parliament().is_arn_match("", arn, r) for r in _many(statement.get("Resource")))
+    forms = [arn, _ALSO.get(arn, arn)]
+    resources = _many(statement.get("Resource"))
+    return any(r == "*" or _parliament().is_arn_match("", form, r) for r in resources for form in forms)
 
 
 def _principal(statement: Statement) -> dict[str, Any]:

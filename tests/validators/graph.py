@@ -6,7 +6,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Protocol
 
-from tests.validators import aws, crds, helm, iam, kubernetes, metadata, references
+from tests.validators import aws, crds, helm, iam, kubernetes, metadata, queries, references
 from tests.validators.unknown import is_unknown
 
 OWN = frozenset({"pulumi", "headwater"})
@@ -139,9 +139,9 @@ def object_findings(obj: dict[str, Any], bench: Judges) -> list[str]:
     if kind.endswith("Patch") and kubernetes.knows(api_version, kind.removesuffix("Patch")):
         return metadata.errors({**obj, "kind": kind.removesuffix("Patch")})
     if kubernetes.knows(api_version, kind):
-        return kubernetes.validate(obj)
+        return kubernetes.validate(obj) + queries.findings(obj)
     if bench.crds.knows(api_version, kind):
-        found = bench.crds.validate(obj)
+        found = bench.crds.validate(obj) + queries.findings(obj)
         for path, template in pod_templates(obj):
             found += kubernetes.pod_template_errors(template, path, partial=group in COMPLETES_PODS)
         return found

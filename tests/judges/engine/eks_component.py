@@ -23,6 +23,8 @@ from .serve import Served
 
 Object = dict[str, Any]
 POLICY = "policy/AmazonEKSClusterPolicy"
+BUNDLED_KUBERNETES = "4.18.0"
+"""Version of the Kubernetes SDK inside the component: its provider asks for that plugin."""
 
 
 class _Registrar:
@@ -64,6 +66,8 @@ class _Registrar:
             request.protect = self._request.protect
             request.aliasURNs.extend(self._request.aliases)
             request.dependencies.extend(self._request.dependencies)
+        if type_ == "pulumi:providers:kubernetes":
+            request.version = BUNDLED_KUBERNETES
         if type_ == "aws:eks/cluster:Cluster":
             request.ignoreChanges.extend(
                 ["accessConfig.bootstrapClusterCreatorAdminPermissions", "bootstrapSelfManagedAddons"]

@@ -62,6 +62,24 @@ class SimulatedAws:
         """From now on EC2 has no capacity for these instance types, and for no others."""
         self._ask("faults", list(types))
 
+    def reserve(self, number: str, instance_type: str, zone: str, count: int) -> None:
+        """There is a targeted capacity reservation for ``count`` instances."""
+        self._ask(
+            "reservations",
+            {
+                "CapacityReservationId": number,
+                "OwnerId": ACCOUNT,
+                "InstanceType": instance_type,
+                "InstancePlatform": "Linux/UNIX",
+                "AvailabilityZone": zone,
+                "Tenancy": "default",
+                "TotalInstanceCount": count,
+                "State": "active",
+                "InstanceMatchCriteria": "targeted",
+                "ReservationType": "default",
+            },
+        )
+
     def instances(self) -> list[dict[str, Any]]:
         """Instances that are not terminated."""
         pages = self.client("ec2").get_paginator("describe_instances").paginate()

@@ -3,7 +3,8 @@
 Run as ``python -m tests.judges.world.aws_server PORT PRICES.json``. Closed gaps: node images by their SSM parameter,
 placement groups and capacity reservations, fleets that buy the cheapest override and whose instances carry the launch
 template's security groups, capacity refused on demand. ``/judges/launches`` tells which launch template each instance
-came from; ``/judges/faults`` takes the instance types that EC2 has no capacity for.
+came from; ``/judges/faults`` takes the instance types that EC2 has no capacity for,
+``/judges/reservations`` a capacity reservation.
 """
 
 import json
@@ -60,6 +61,16 @@ class World:
         self.launches: dict[str, dict[str, Any]] = {}
         self.placement_groups: dict[str, dict[str, Any]] = {}
         self.reservations: dict[str, dict[str, Any]] = {}
+
+    def free(self, reservation: dict[str, Any], ec2: Any) -> dict[str, Any]:
+        """The reservation with the instances still free in it."""
+        number = reservation["CapacityReservationId"]
+        used = 0
+        for instance, launch in self.launches.items():
+            target = launch["data"].get("CapacityReservationSpecification", {}).get("CapacityReservationTarget", {})
+            if target.get("CapacityReservationId") == number:
+                used += any(item.id == instance and item.state == "running" for item in ec2.all_instances())
+        return {**reservation, "AvailableInstanceCount": reservation["TotalInstanceCount"] - used}
 
 
 def close_gaps(world: World) -> None:
@@ -139,7 +150,9 @@ def close_gaps(world: World) -> None:
         return ActionResult({"PlacementGroups": groups})
 
     def describe_capacity_reservations(self: Any) -> Any:
-        return ActionResult({"CapacityReservations": list(world.reservations.values())})
+        asked = self._get_param("CapacityReservationIds", [])
+        chosen = [item for key, item in world.reservations.items() if not asked or key in asked]
+        return ActionResult({"CapacityReservations": [world.free(item, self.ec2_backend) for item in chosen]})
 
     for action in (
         create_placement_group,
@@ -164,10 +177,13 @@ class Front:
         body = json.loads(environ["wsgi.input"].read(size)) if size else None
         if path == "/judges/faults":
             self.world.no_capacity = set(body or [])
+        if path == "/judges/reservations" and body:
+            self.world.reservations[body["CapacityReservationId"]] = body
         answer = {
             "/judges/launches": self.world.launches,
             "/judges/faults": sorted(self.world.no_capacity),
             "/judges/placement-groups": self.world.placement_groups,
+            "/judges/reservations": self.world.reservations,
         }.get(path)
         start_response("200 OK" if answer is not None else "404 Not Found", [("Content-Type", "application/json")])
         return [json.dumps(answer, default=str).encode()]

@@ -1,0 +1,119 @@
+"""The judges' fixtures: their programs, simulated worlds, engines. Without the programs these tests are left out."""
+
+import importlib.util
+import os
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from headwater.catalog.instances import load_instances
+from headwater.catalog.prices import any_price, on_demand
+from headwater.catalog.releases import bundles, charts
+from tools.build import binaries as find_binaries
+
+from .engine.harness import Harness
+from .world.bundles import write_bundles
+from .world.charts import write_charts
+from .world.world import World
+
+REQUIRED = os.environ.get("HEADWATER_JUDGES") == "required"
+REGION = "us-east-2"
+STACKS = ("dev", "staging", "prod")
+SERVING = ("llm-d", "dynamo")
+
+
+def _leave_out(why: str) -> None:
+    if REQUIRED:
+        pytest.fail(why)
+    pytest.skip(why)
+
+
+@pytest.fixture(scope="session")
+def binaries() -> dict[str, Path]:
+    """Every judge's executable by name."""
+    if importlib.util.find_spec("moto") is None:
+        _leave_out("the simulated AWS is not installed; `make test-judges` installs and builds what this tier needs")
+    try:
+        return find_binaries()
+    except FileNotFoundError as missing:
+        _leave_out(f"{missing}; `make test-judges` builds and runs this tier")
+        raise
+
+
+@pytest.fixture(scope="session")
+def logs(root: Path) -> Path:
+    """Where a failed test leaves the logs of its world."""
+    return root / os.environ.get("HEADWATER_JUDGES_LOGS", "build/judges")
+
+
+@pytest.fixture(scope="session")
+def mirror(shared: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    """The setting ``headwater:mirror`` of a closed network: stand-in charts, and CRD bundles by file name."""
+    folder = tmp_path_factory.mktemp("mirror")
+    return {
+        "charts": str(write_charts(folder / "charts", charts(), shared / "crds")),
+        "manifests": str(write_bundles(folder / "manifests", bundles(), shared / "crds")),
+    }
+
+
+@pytest.fixture(scope="session")
+def stack_configs(root: Path, mirror: dict[str, Any]) -> dict[str, dict[str, Any]]:
+    """The shipped stacks' configuration, in a closed network."""
+    found = {}
+    for stack in STACKS:
+        config = yaml.safe_load((root / "stacks" / f"Pulumi.{stack}.yaml").read_text())["config"]
+        found[stack] = config | {"headwater:mirror": mirror}
+    return found
+
+
+@pytest.fixture(scope="session")
+def prices() -> dict[str, float]:
+    """What the simulated EC2 prefers: list prices of the catalogue, $/h."""
+    return {name: on_demand(REGION, name) or any_price(name) for name in load_instances()}
+
+
+@pytest.fixture(scope="module")
+def make_world(
+    request: pytest.FixtureRequest,
+    binaries: dict[str, Path],
+    root: Path,
+    logs: Path,
+    prices: dict[str, float],
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Iterator[Callable[..., World]]:
+    """Make worlds; they end with the module, and their logs stay when one of its tests failed."""
+    worlds: list[World] = []
+    before = request.session.testsfailed
+
+    def make(*, region: str = REGION, load_seconds: float = 1.0) -> World:
+        folder = tmp_path_factory.mktemp("world")
+        world = World(binaries, folder, root=root, region=region, prices=prices, load_seconds=load_seconds)
+        worlds.append(world)
+        return world
+
+    yield make
+    for number, world in enumerate(worlds):
+        world.close()
+        if request.session.testsfailed > before:
+            target = logs / f"{request.module.__name__.rsplit('.', 1)[1]}-{number}"
+            shutil.rmtree(target, ignore_errors=True)
+            shutil.copytree(world.logs, target)
+
+
+@pytest.fixture(scope="module")
+def make_harness(root: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[..., Harness]]:
+    """Make engines in a world."""
+    made: list[Harness] = []
+
+    def make(world: World, configs: dict[str, dict[str, Any]], *, program: Path | None = None) -> Harness:
+        harness = Harness(world, program or root, tmp_path_factory.mktemp("engine"), configs)
+        made.append(harness)
+        return harness
+
+    yield make
+    for harness in made:
+        harness.close()

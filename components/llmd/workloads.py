@@ -12,8 +12,6 @@ from components.serving import SERVICE_ACCOUNT, model_labels, pod_annotations, p
 from headwater.plan import ModelPlan, Plan, Role
 from headwater.settings.llmd import RoutingPath
 
-LWS = "leaderworkerset.x-k8s.io/v1"
-DISAGGREGATED = "disaggregatedset.x-k8s.io/v1"
 ONE_AT_A_TIME: dict[str, Any] = {
     "type": "RollingUpdate",
     "rollingUpdateConfiguration": {"maxSurge": 0, "maxUnavailable": 1, "partition": 0},

@@ -90,45 +90,51 @@ def _picker(own: Llmd, models: Sequence[ModelPlan]) -> Iterable[Fault]:
     path, value = "headwater:llmd.picker.replicas", str(own.picker.replicas)
     if own.flow_control.enabled:
         yield Fault(
-            path, value, "Flow control queues requests inside one picker; a second one would not see them.",
+            path,
+            value,
+            "Flow control queues requests inside one picker; a second one would not see them.",
             "Use one replica, or turn `flowControl` off.",
-        )  # fmt: skip
+        )
     stateful = router_plugins().stateful
     for model in models:
         chosen = routing_path(own, model)
         custom = chosen == "prefix" and own.picker.scorers and not set(own.picker.scorers) & set(stateful)
         if chosen in SINGLE_PROCESS_PATHS and not custom:
             yield Fault(
-                path, value,
-                f"Path `{chosen}` of model `{model.name}` keeps its cache index and load counts inside one picker; several "
-                "would route on different facts.",
+                path,
+                value,
+                f"Path `{chosen}` of model `{model.name}` keeps its cache index and load counts inside one picker; "
+                "several would route on different facts.",
                 "Use one replica, or path `precise`, whose index every picker builds from the engines' events.",
-            )  # fmt: skip
+            )
 
 
 def _flow(own: Llmd) -> Iterable[Fault]:
     flow = own.flow_control
     if flow.objectives and not flow.enabled and min(flow.objectives.values()) >= 0:
         yield Fault(
-            "headwater:llmd.flowControl.objectives", "",
+            "headwater:llmd.flowControl.objectives",
+            "",
             "Without flow control only negative priorities have an effect; these would be accepted and ignored.",
             "Set `enabled: true` beside them.",
-        )  # fmt: skip
+        )
     if flow.enabled and flow.gibibytes >= own.picker.memory * 2:
         yield Fault(
-            "headwater:llmd.flowControl.gibibytes", str(flow.gibibytes),
+            "headwater:llmd.flowControl.gibibytes",
+            str(flow.gibibytes),
             f"Waiting requests live in the picker's memory, whose limit is {own.picker.memory * 2} GiB.",
             "Ask for less than half of it, or raise `headwater:llmd.picker.memory`.",
-        )  # fmt: skip
+        )
 
 
 def _autoscaling(own: Llmd, models: Sequence[ModelPlan]) -> Iterable[Fault]:
     if own.autoscaling.metric != "requests" and not own.flow_control.enabled:
         yield Fault(
-            "headwater:llmd.autoscaling.metric", own.autoscaling.metric,
+            "headwater:llmd.autoscaling.metric",
+            own.autoscaling.metric,
             "The router has this metric only with flow control.",
             "Set `headwater:llmd.flowControl.enabled: true`, or scale on `requests`.",
-        )  # fmt: skip
+        )
     for index, model in enumerate(models):
         if any(role.replicas_min == 0 for role in model.roles):
             yield from _from_zero(own, index, model)
@@ -138,27 +144,35 @@ def _from_zero(own: Llmd, index: int, model: ModelPlan) -> Iterable[Fault]:
     path = f"headwater:serving.models[{index}].replicas.min"
     if model.disaggregated:
         yield Fault(
-            path, "0", "A disaggregated model cannot start from zero: prefill and decode would have to wake together.",
+            path,
+            "0",
+            "A disaggregated model cannot start from zero: prefill and decode would have to wake together.",
             "Keep at least one replica, or `disaggregate: off`.",
-        )  # fmt: skip
+        )
     if not own.flow_control.enabled:
         yield Fault(
-            path, "0", "With no server running, requests must wait somewhere, and only flow control lets them.",
+            path,
+            "0",
+            "With no server running, requests must wait somewhere, and only flow control lets them.",
             "Set `headwater:llmd.flowControl.enabled: true`, or keep at least one replica.",
-        )  # fmt: skip
+        )
         return
     if own.autoscaling.by == "hpa":
         yield Fault(
-            "headwater:llmd.autoscaling.by", "hpa", f"Kubernetes' own autoscaler never wakes `{model.name}` from zero.",
+            "headwater:llmd.autoscaling.by",
+            "hpa",
+            f"Kubernetes' own autoscaler never wakes `{model.name}` from zero.",
             "Use `keda`.",
-        )  # fmt: skip
+        )
     slowest = max(role.startup_seconds for role in model.roles)
     if own.flow_control.ttl < slowest:
         yield Fault(
-            "headwater:llmd.flowControl.ttl", f"{own.flow_control.ttl:g}s",
-            f"`{model.name}` may need {slowest} s from zero to its first answer; waiting requests would be dropped before.",
+            "headwater:llmd.flowControl.ttl",
+            f"{own.flow_control.ttl:g}s",
+            f"`{model.name}` may need {slowest} s from zero to its first answer; waiting requests would be dropped "
+            "before.",
             f"Ask at least {slowest}s, or keep one replica.",
-        )  # fmt: skip
+        )
 
 
 def _model(own: Llmd, index: int, model: ModelPlan) -> list[Fault]:
@@ -174,29 +188,35 @@ def _model(own: Llmd, index: int, model: ModelPlan) -> list[Fault]:
         refuse(path, chosen, f"`{model.name}` has no prefill and decode servers.", f"Set `{at}.disaggregate`.")
     if model.disaggregated and chosen not in ("disaggregated", "wide-ep", "slo"):
         refuse(
-            path, chosen, f"`{model.name}` is disaggregated; path `{chosen}` would send whole requests to prefill servers.",
+            path,
+            chosen,
+            f"`{model.name}` is disaggregated; path `{chosen}` would send whole requests to prefill servers.",
             "Use `disaggregated`, `wide-ep` or `slo`, or `disaggregate: off`.",
-        )  # fmt: skip
+        )
     if chosen == "tiered" and not any(role.offload_gib > 0 for role in model.roles):
         refuse(path, chosen, f"`{model.name}` has no KV tier beside GPU memory.", f"Set `{at}.kvCache.offload`.")
     if own.kv_tier.engine != "native" and chosen == "precise":
         refuse(
-            "headwater:llmd.kvTier.engine", own.kv_tier.engine,
+            "headwater:llmd.kvTier.engine",
+            own.kv_tier.engine,
             "The router does not see what this engine keeps outside the GPU, so an exact index would be wrong.",
             "Use `native`, or path `tiered`.",
-        )  # fmt: skip
+        )
     if chosen == "precise" and (model.hybrid or model.sliding_window):
         refuse(
-            path, chosen,
-            f"`{model.name}` has layers that are not full attention; their blocks are skipped in KV events and the index "
-            "would claim what is not cached (llm-d-router#2362).",
+            path,
+            chosen,
+            f"`{model.name}` has layers that are not full attention; their blocks are skipped in KV events and the "
+            "index would claim what is not cached (llm-d-router#2362).",
             "Use `prefix`.",
-        )  # fmt: skip
+        )
     if chosen == "slo" and model.disaggregated and not own.streaming:
         refuse(
-            path, chosen, "Predicting decode latency needs clients that stream every answer.",
+            path,
+            chosen,
+            "Predicting decode latency needs clients that stream every answer.",
             "Set `headwater:llmd.streaming: true` if they do, or use `disaggregated`.",
-        )  # fmt: skip
+        )
     if chosen == "wide-ep":
         faults += _wide_ep(path, at, model)
     if model.disaggregated:
@@ -204,9 +224,11 @@ def _model(own: Llmd, index: int, model: ModelPlan) -> list[Fault]:
     for role in model.roles:
         if role.nodes > 1 and role.pod.efa == 0:
             refuse(
-                at, model.name, f"A replica of {role.nodes} nodes without EFA would talk over TCP.",
+                at,
+                model.name,
+                f"A replica of {role.nodes} nodes without EFA would talk over TCP.",
                 "Allow instance types with EFA in `headwater:capacity`.",
-            )  # fmt: skip
+            )
     return faults
 
 
@@ -216,10 +238,12 @@ def _wide_ep(path: str, at: str, model: ModelPlan) -> list[Fault]:
         if not (role.parallel.expert and role.parallel.data > 1):
             faults.append(
                 Fault(
-                    path, "wide-ep", f"`{model.name}` has no data-parallel ranks with expert parallelism to spread over.",
+                    path,
+                    "wide-ep",
+                    f"`{model.name}` has no data-parallel ranks with expert parallelism to spread over.",
                     f"Set `{at}.engine: {{data-parallel-size: 8, enable-expert-parallel: true}}`, or another path.",
                 )
-            )  # fmt: skip
+            )
             break
         if role.nodes > 1 and role.pod.efa == 0:
             faults.append(Fault(path, "wide-ep", "All-to-all between nodes needs EFA.", "Use whole nodes with EFA."))
@@ -227,11 +251,12 @@ def _wide_ep(path: str, at: str, model: ModelPlan) -> list[Fault]:
         if role.nodes > 1 and backend in ("deepep_low_latency", "deepep_high_throughput"):
             faults.append(
                 Fault(
-                    f"{at}.engine.all2all-backend", backend,
+                    f"{at}.engine.all2all-backend",
+                    backend,
                     "This backend needs NVSHMEM with IBGDA, which EFA does not have (DeepEP#369, vllm#27898).",
                     "Use `allgather_reducescatter`.",
                 )
-            )  # fmt: skip
+            )
     return faults
 
 
@@ -241,15 +266,15 @@ def _prefill_decode(at: str, model: ModelPlan) -> list[Fault]:
     if decode.parallel.tensor < prefill.parallel.tensor and not model.latent_attention:
         faults.append(
             Fault(
-                f"{at}.disaggregate", "",
-                f"Decode has TP {decode.parallel.tensor}, prefill TP {prefill.parallel.tensor}: NIXL hands KV blocks over only to "
-                "as many tensor ranks or more, except for latent attention.",
+                f"{at}.disaggregate",
+                "",
+                f"Decode has TP {decode.parallel.tensor}, prefill TP {prefill.parallel.tensor}: NIXL hands KV blocks "
+                "over only to as many tensor ranks or more, except for latent attention.",
                 "Give decode at least prefill's tensor parallelism.",
             )
-        )  # fmt: skip
+        )
     if (prefill.block_size, prefill.arg("--kv-cache-dtype")) != (decode.block_size, decode.arg("--kv-cache-dtype")):
         faults.append(
-            Fault(f"{at}.kvCache", "", "Prefill and decode differ in KV block size or dtype; a block must mean the same "
-                  "on both sides.", "Set both alike.")
-        )  # fmt: skip
+            Fault(f"{at}.kvCache", "", "Prefill and decode differ in KV block size or dtype.", "Set both alike.")
+        )
     return faults

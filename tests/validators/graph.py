@@ -12,7 +12,9 @@ from tests.validators.unknown import is_unknown
 OWN = frozenset({"pulumi", "headwater"})
 HOLLOW = frozenset({"eks:index:ServiceRole"})  # components with no inputs of their own
 # Custom kinds whose CRDs the reference data does not hold: only their metadata can be judged.
-NO_CRD = frozenset({"gateway.envoyproxy.io", "agentgateway.dev", "external-secrets.io", "elbv2.k8s.aws"})
+NO_CRD = frozenset(
+    {"gateway.envoyproxy.io", "aigateway.envoyproxy.io", "agentgateway.dev", "external-secrets.io", "elbv2.k8s.aws"}
+)
 # Operators that complete the pods of their custom resources: image, probes and volumes may be absent.
 COMPLETES_PODS = frozenset({"nvidia.com", "grove.io"})
 

@@ -57,6 +57,8 @@ class Charts:
 
     def findings(self, chart: str, values: Values) -> list[str]:
         """Unknown paths, values of another type than the default's, and what a values.schema.json refuses."""
+        if not values:
+            return []
         try:
             found = self.unknown_paths(chart, values)
         except KeyError as error:

@@ -247,11 +247,15 @@ def _environment(container: Object, path: str) -> list[str]:
     return found
 
 
+LWS_ENV = frozenset({"LWS_LEADER_ADDRESS", "LWS_GROUP_SIZE", "LWS_WORKER_INDEX"})
+"""LeaderWorkerSet puts these into every container of its pods, before the container's own."""
+
+
 def _expansions(text: Any, known: set[str], path: str, *, open_ended: bool) -> list[str]:
     if not isinstance(text, str) or open_ended or is_unknown(text):
         return []
     names = [m.group(1) for m in _EXPANSION.finditer(text) if (len(m.group(0)) - len(m.group(0).lstrip("$"))) % 2]
-    return [f"{path}: $({name}) names no variable set before it" for name in names if name not in known]
+    return [f"{path}: $({name}) names no variable set before it" for name in names if name not in known | LWS_ENV]
 
 
 def _probe(probe: Object, path: str, ports: set[Any], *, once: bool, partial: bool) -> list[str]:

@@ -190,7 +190,10 @@ class Architecture:
     @cached_property
     def attention_heads(self) -> int:
         """Query heads of the attention layers (the largest when layers differ); 0 without attention."""
-        return max((layer.mixer.heads for layer, _ in self.runs if isinstance(layer.mixer, Attention | Mla | Compressed)), default=0)
+        return max(
+            (layer.mixer.heads for layer, _ in self.runs if isinstance(layer.mixer, Attention | Mla | Compressed)),
+            default=0,
+        )
 
     @cached_property
     def kv_heads(self) -> int | None:
@@ -225,7 +228,11 @@ class Architecture:
     @cached_property
     def local_layers(self) -> int:
         """Layers with a sliding window or local chunk."""
-        return sum(n for layer, n in self.runs if isinstance(layer.mixer, Attention) and (layer.mixer.window or layer.mixer.chunk))
+        return sum(
+            n
+            for layer, n in self.runs
+            if isinstance(layer.mixer, Attention) and (layer.mixer.window or layer.mixer.chunk)
+        )
 
     @property
     def multimodal(self) -> bool:

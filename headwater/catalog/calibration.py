@@ -69,7 +69,9 @@ class Calibration:
         """
         known = {f.name for f in fields(cls)}
         if unknown := sorted(set(entry) - known):
-            raise CalibrationError(f"calibration entry: unknown keys {', '.join(unknown)}; known: {', '.join(sorted(known))}")
+            raise CalibrationError(
+                f"calibration entry: unknown keys {', '.join(unknown)}; known: {', '.join(sorted(known))}"
+            )
         if missing := [k for k in ("version", "gpu", "visible_gib") if k not in entry]:
             raise CalibrationError(f"calibration entry: missing {', '.join(missing)}")
         return cls(**{**entry, "version": str(entry["version"])})

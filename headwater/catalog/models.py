@@ -74,7 +74,9 @@ def _checkpoint(entry: dict[str, Any]) -> Checkpoint:
     return Checkpoint(entry["repository"], entry["format"], entry.get("note"), round(size * 1e9) if size else None)
 
 
-def _model(key: str, entry: dict[str, Any], architecture: Architecture, defaults: dict[str, str], *, listed: bool) -> Model:
+def _model(
+    key: str, entry: dict[str, Any], architecture: Architecture, defaults: dict[str, str], *, listed: bool
+) -> Model:
     return Model(
         key=key,
         family=entry.get("family", defaults.get("family", key)),
@@ -129,7 +131,11 @@ def split_name(name: str) -> tuple[str, str | None]:
 def _plain(stem: str) -> str:
     """Stem without vendor prefix and role suffixes, so that base and instruct checkpoints meet."""
     for prefix in ("meta-llama-", "nvidia-"):
-        stem = stem.removeprefix("meta-") if prefix == "meta-llama-" and stem.startswith(prefix) else stem.removeprefix(prefix)
+        stem = (
+            stem.removeprefix("meta-")
+            if prefix == "meta-llama-" and stem.startswith(prefix)
+            else stem.removeprefix(prefix)
+        )
     while (shorter := _ROLE.sub("", stem)) != stem:
         stem = shorter
     return stem.replace("_", "-")

@@ -13,7 +13,7 @@ from headwater.sizing.defaults import table
 from headwater.sizing.precision import WeightFormat
 from headwater.sizing.units import GIB, Band, pad
 from headwater.sizing.version import Version, since, within
-from headwater.sizing.weights import Split
+from headwater.sizing.shards import Split
 
 MLA_PREFILL_ROWS = 65536
 """vLLM gathers at most this many latent rows at once in MLA prefill."""
@@ -65,7 +65,9 @@ def _sampler(arch: Architecture, fmt: WeightFormat, load: Load, row: dict[str, A
     return float(logits + load.mbt * arch.hidden * b + 2 * rows * arch.hidden * b + row["offset"] * GIB)
 
 
-def expert_workspace(arch: Architecture, fmt: WeightFormat, mbt: int, split: Split, version: Version, sm: int) -> tuple[float, float]:
+def expert_workspace(
+    arch: Architecture, fmt: WeightFormat, mbt: int, split: Split, version: Version, sm: int
+) -> tuple[float, float]:
     """Expected and highest bytes of the fused-experts workspace, allocated once and kept."""
     moe = arch.moe
     if moe is None or sampler_row(version)["kind"] == "sorting":
@@ -97,7 +99,9 @@ def _sparse(arch: Architecture, load: Load, tp: int) -> float:
     return gather
 
 
-def activation(arch: Architecture, fmt: WeightFormat, split: Split, load: Load, version: Version, margin: float) -> Activation:
+def activation(
+    arch: Architecture, fmt: WeightFormat, split: Split, load: Load, version: Version, margin: float
+) -> Activation:
     """Peak memory of the profiling run on every pipeline stage."""
     row = sampler_row(version)
     tokens = load.mbt * arch.hidden * fmt.dtype_bytes

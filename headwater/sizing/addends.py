@@ -35,10 +35,20 @@ def _weight_parts(s: Sizing) -> list[Addend]:
     arch, fmt = r.architecture, r.weight_format
     parallel = f"TP {r.tp}" + (f", DP {r.dp}" if r.dp > 1 else "") + (", expert parallel" if r.ep else "")
     lines = [
-        ("attention projections", "heads over TP ranks; latent down-projections and indexers copied", w.attention, fmt.attention.name),
+        (
+            "attention projections",
+            "heads over TP ranks; latent down-projections and indexers copied",
+            w.attention,
+            fmt.attention.name,
+        ),
         ("dense feed-forward", "three matrices hidden × intermediate, over TP ranks", w.mlp, fmt.mlp.name),
         ("shared experts", "over TP ranks, copied under DP with expert parallelism", w.shared, fmt.shared.name),
-        ("routed experts", "slices over TP × DP ranks, or whole experts with expert parallelism", w.experts, fmt.experts.name),
+        (
+            "routed experts",
+            "slices over TP × DP ranks, or whole experts with expert parallelism",
+            w.experts,
+            fmt.experts.name,
+        ),
         ("norms, gates, biases", "copied on every rank, never quantised", w.plain, fmt.plain.name),
         ("absorbed latent matrices", "second 16-bit copy of the latent up-projection", w.absorbed, fmt.plain.name),
         ("embedding", "vocabulary padded to 64, rows over TP ranks, first stage", w.embedding, fmt.plain.name),
@@ -49,7 +59,10 @@ def _weight_parts(s: Sizing) -> list[Addend]:
     ]
     shown = [x for x in lines if x[2] > 0]
     inputs = (("layers", str(len(arch.layers))), ("hidden", str(arch.hidden)), ("split", parallel))
-    return [Addend(f"  {n}", f, (("packing", p), *inputs), _exact(v / GIB), "vLLM model_executor/models, layers", 0) for n, f, v, p in shown]
+    return [
+        Addend(f"  {n}", f, (("packing", p), *inputs), _exact(v / GIB), "vLLM model_executor/models, layers", 0)
+        for n, f, v, p in shown
+    ]
 
 
 def describe(s: Sizing) -> tuple[Addend, ...]:

@@ -27,7 +27,9 @@ def utilization(version: Version) -> float:
     return float(rows[-1]["value"])
 
 
-def batch_defaults(gpu_name: str, visible_gib: float, small: bool, version: Version, max_model_len: int) -> tuple[int, int]:
+def batch_defaults(
+    gpu_name: str, visible_gib: float, small: bool, version: Version, max_model_len: int
+) -> tuple[int, int]:
     """``(max_num_batched_tokens, max_num_seqs)`` of ``vllm serve`` when neither is given.
 
     Engines up to 0.8 had no chunked prefill, so the budget reached the context and 256 sequences.

@@ -17,7 +17,8 @@ from headwater.sizing.overhead import context_reserve, graphs, non_torch
 from headwater.sizing.precision import WeightFormat
 from headwater.sizing.units import GIB, Band, SizingError
 from headwater.sizing.version import Version, parse_version, since, within
-from headwater.sizing.weights import Split, StageWeights, stage_weights
+from headwater.sizing.shards import Split
+from headwater.sizing.weights import StageWeights, stage_weights
 
 __all__ = ["Addend", "Sizing", "SizingRequest", "Stage", "size"]
 
@@ -240,7 +241,9 @@ def _check(r: SizingRequest) -> None:
         if getattr(r, name) < 1:
             raise SizingError(f"{name} = {getattr(r, name)}: parallel sizes start at 1")
     if r.gpu_memory_utilization is not None and not 0 < r.gpu_memory_utilization <= 1:
-        raise SizingError(f"gpu_memory_utilization = {r.gpu_memory_utilization}: a share of the GPU's memory, above 0 and at most 1")
+        raise SizingError(
+            f"gpu_memory_utilization = {r.gpu_memory_utilization}: a share of the GPU's memory, above 0 and at most 1"
+        )
     for name in ("max_model_len", "max_num_batched_tokens", "max_num_seqs", "block_size"):
         value = getattr(r, name)
         if value is not None and value < 1:
@@ -263,7 +266,9 @@ def size(request: SizingRequest, calibration: Calibration | None = None) -> Sizi
     others = [_size(request, calibration, v) for v in GENERATIONS]
     low = min(s.kv.low for s in (main, *others))
     high = max(s.kv.high for s in (main, *others))
-    note = f"vLLM version not stated: expected values are for {newest}, the band covers every way known versions profile"
+    note = (
+        f"vLLM version not stated: expected values are for {newest}, the band covers every way known versions profile"
+    )
     return replace(
         main,
         kv=Band(low, main.kv.expected, high),
@@ -305,16 +310,24 @@ def _size(r: SizingRequest, cal: Calibration | None, version_text: str) -> Sizin
     dtype = defaults.kv_dtype(r.kv_cache_dtype, arch, fmt, version, gpu)
     block = r.block_size or (cal.block_size if cal and cal.block_size else defaults.block_size(arch, dtype, gpu))
     table = defaults.table()
-    caching = r.prefix_caching if r.prefix_caching is not None else (not arch.recurrent or since(version, table["inflight_batches_from"]))
+    caching = (
+        r.prefix_caching
+        if r.prefix_caching is not None
+        else (not arch.recurrent or since(version, table["inflight_batches_from"]))
+    )
     cell = Cell(dtype, r.tp, r.pp, r.dcp, block, fmt.dtype_bytes, caching, r.speculative_tokens, r.draft_layers)
     plan = plan_kv(arch, cell)
     copied = not since(version, table["tower_split_from"])
-    weights = stage_weights(arch, fmt, split, defaults.mxfp4_kernel(gpu, version), copied, r.draft_layers)
+    weights = stage_weights(
+        arch, fmt, split, defaults.mxfp4_kernel(gpu, version), tower_copied=copied, draft_layers=r.draft_layers
+    )
 
     outside = non_torch(version, gpu, split)
     sampler = sampler_row(version)
     tower_known = arch.tower is None or sampler["kind"] == "counting"
-    calibrated = (outside.measured and within(version, "0.10", "0.20") and tower_known and plan.exact) or cal is not None
+    calibrated = (
+        outside.measured and within(version, "0.10", "0.20") and tower_known and plan.exact
+    ) or cal is not None
     margins = _margins(calibrated, cal, arch, r)
     q = cal.sampler_q if cal else None
     load = Load(mbt, seqs, max_len, plan.block_size, dtype in FP8, gpu.n_sm, gpu.sm, q)
@@ -337,7 +350,9 @@ def _size(r: SizingRequest, cal: Calibration | None, version_text: str) -> Sizin
         band = Band.around(gib, margins["weights"] + margins["weights_share"] * gib)
         if i == 0 and tower:
             band = band.widened(tower / 2, tower / 2)
-        active = act.stages[i].widened(tower / 2 + (sorting_tower if last else 0.0), tower / 2) if tower else act.stages[i]
+        active = (
+            act.stages[i].widened(tower / 2 + (sorting_tower if last else 0.0), tower / 2) if tower else act.stages[i]
+        )
         kept = state if last else Band(0.0, 0.0, 0.0)
         others = [band, active, kept, outside_band, subtracted]
         kv = Band(
@@ -350,7 +365,10 @@ def _size(r: SizingRequest, cal: Calibration | None, version_text: str) -> Sizin
             kv = Band(fixed, fixed, fixed)
         stages.append(Stage(w, band, active, kept, kv, plan.block_bytes[i]))
     storing = [s for s in stages if s.block_bytes]
-    limiting = min(range(len(stages)), key=lambda i: stages[i].kv.expected / stages[i].block_bytes if stages[i].block_bytes else math.inf)
+    limiting = min(
+        range(len(stages)),
+        key=lambda i: stages[i].kv.expected / stages[i].block_bytes if stages[i].block_bytes else math.inf,
+    )
     kv = stages[limiting].kv
     sizing = Sizing(
         request=r, version=version_text, visible_gib=visible, utilization=util, budget_gib=budget, max_model_len=max_len,
@@ -383,11 +401,15 @@ def _activation_margin(margins: dict[str, float], arch: Architecture, r: SizingR
 def _notes(s: Sizing) -> list[str]:
     r, arch, notes = s.request, s.request.architecture, []
     if not s.calibrated:
-        notes.append(f"not calibrated: non-torch memory is {s.non_torch_status}; one start-up log through `headwater calibrate` narrows the band")
+        notes.append(
+            f"not calibrated: non-torch memory is {s.non_torch_status}; one start-up log through `headwater calibrate` narrows the band"
+        )
     if r.kv_cache_dtype == "auto" and r.weight_format.kv_cache:
         notes.append(f"the checkpoint names its KV type: auto means {r.weight_format.kv_cache}")
     if r.pp > 1:
-        notes.append(f"stage {s.limiting} limits the cache; vLLM's INFO line shows stage 0 ({s.stages[0].kv.expected:.2f} GiB)")
+        notes.append(
+            f"stage {s.limiting} limits the cache; vLLM's INFO line shows stage 0 ({s.stages[0].kv.expected:.2f} GiB)"
+        )
     if arch.tower and not arch.tower.exact:
         notes.append("the vision tower's size is approximate")
     if not s.plan.exact:
@@ -400,5 +422,7 @@ def _notes(s: Sizing) -> list[str]:
     if 0 <= s.headroom_gib < HEADROOM_GIB or s.headroom_gib < 0:
         notes.append(f"only {s.headroom_gib:.2f} GiB stay outside the budget at run time; lower gpu_memory_utilization")
     if s.tight:
-        notes.append("tight: fits as expected, not at the lower bound; lower max_num_seqs or max_model_len, use an FP8 KV cache or one more TP step")
+        notes.append(
+            "tight: fits as expected, not at the lower bound; lower max_num_seqs or max_model_len, use an FP8 KV cache or one more TP step"
+        )
     return notes

@@ -91,7 +91,9 @@ def growth_bytes_per_token(arch: Architecture, dtype: str = "bfloat16", tp: int 
     return total
 
 
-def state_bytes(m: GatedDelta | Mamba2 | Kda, tp: int, speculative: int, model_bytes: int, state_dtype: str | None) -> int:
+def state_bytes(
+    m: GatedDelta | Mamba2 | Kda, tp: int, speculative: int, model_bytes: int, state_dtype: str | None
+) -> int:
     """Bytes of one request's constant state in one recurrent layer on one rank: convolution window plus recurrent state."""
     taps = m.conv - 1 + speculative
     wide = {"fp32": 4, "bf16": 2, "fp16": 2}[state_dtype] if state_dtype else None
@@ -260,7 +262,14 @@ def _hybrid(arch: Architecture, cell: Cell, kinds: list[_Kind]) -> KvPlan:
     fixed = (2 if cell.prefix_caching else 1) + cell.speculative
     groups = tuple(
         Group(
-            k.name, k.count, cdiv(k.count, size), sizes.get(k, bs), page, k.reach, k.chunked, fixed if k.state is not None else None
+            k.name,
+            k.count,
+            cdiv(k.count, size),
+            sizes.get(k, bs),
+            page,
+            k.reach,
+            k.chunked,
+            fixed if k.state is not None else None,
         )
         for k in kinds
     )
@@ -273,8 +282,18 @@ def _compressed(arch: Architecture, cell: Cell) -> KvPlan:
     """DeepSeek-V4: right in bytes per token, not in vLLM's packed grouping; windows and compressor states per request."""
     bs = 256
     mixers = [x.mixer for x in arch.layers if isinstance(x.mixer, Compressed)]
-    growth = sum(math.ceil(bs / m.ratio) * pad(m.state_bytes, 8) + math.ceil(bs / m.ratio) * m.index_bytes for m in mixers if m.ratio)
+    growth = sum(
+        math.ceil(bs / m.ratio) * pad(m.state_bytes, 8) + math.ceil(bs / m.ratio) * m.index_bytes
+        for m in mixers
+        if m.ratio
+    )
     window = sum((m.window + 64) * m.state_bytes for m in mixers)
     block = cdiv(round(growth), cell.pp)
     group = Group("compressed", len(mixers), 1, bs, block)
-    return KvPlan((group, Group("window", len(mixers), 1, bs, block, None, False, cdiv(window, growth))), bs, (block,) * cell.pp, cell.dcp, exact=False)
+    return KvPlan(
+        (group, Group("window", len(mixers), 1, bs, block, None, False, cdiv(window, growth))),
+        bs,
+        (block,) * cell.pp,
+        cell.dcp,
+        exact=False,
+    )

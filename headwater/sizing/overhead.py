@@ -9,7 +9,7 @@ from headwater.catalog.gpus import Gpu
 from headwater.sizing.defaults import table
 from headwater.sizing.units import ZERO, Band
 from headwater.sizing.version import Version, since, within
-from headwater.sizing.weights import Split
+from headwater.sizing.shards import Split
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +33,9 @@ def non_torch(version: Version, gpu: Gpu, split: Split) -> NonTorch:
         measured = row["status"] == "measured" and split.dp == 1
         if experts:
             extra = table()["margins"]["data_parallel_experts"]
-            return NonTorch(Band(band.low, band.expected, band.high + extra), False, "prior, all-to-all buffers unknown")
+            return NonTorch(
+                Band(band.low, band.expected, band.high + extra), False, "prior, all-to-all buffers unknown"
+            )
         return NonTorch(band, measured, row["status"])
     raise AssertionError("the calibration table ends with rows for any GPU")
 

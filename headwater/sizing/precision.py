@@ -24,10 +24,11 @@ REFUSED = {
 
 @dataclass(frozen=True, slots=True)
 class Packing:
-    """Bytes of one parameter, scales included, plus bytes per output row; ``block`` is the quantisation group."""
+    """Bytes of one parameter with its scales (``bytes``), without them (``weight_bytes``), and bytes per output row."""
 
     name: str
     bytes: float
+    weight_bytes: float
     row_bytes: float = 0.0
 
     def mixed(self, other: Packing, share: float) -> Packing:
@@ -37,7 +38,8 @@ class Packing:
         if share <= 0.0:
             return other
         value = share * self.bytes + (1 - share) * other.bytes
-        return Packing(f"{share:.0%} {self.name}, rest {other.name}", value, share * self.row_bytes)
+        weight = share * self.weight_bytes + (1 - share) * other.weight_bytes
+        return Packing(f"{share:.0%} {self.name}, rest {other.name}", value, weight, share * self.row_bytes)
 
 
 @dataclass(frozen=True, eq=False)
@@ -103,7 +105,8 @@ class WeightFormat:
 def packing(name: str) -> Packing:
     """A packing of ``checkpoints.yaml``."""
     entry: dict[str, Any] = load_yaml("checkpoints")["packings"][name]
-    return Packing(name, entry["bits"] / 8 + entry.get("scale", 0) / entry.get("group", 1), entry.get("row", 0))
+    weight = entry["bits"] / 8
+    return Packing(name, weight + entry.get("scale", 0) / entry.get("group", 1), weight, entry.get("row", 0))
 
 
 @lru_cache(maxsize=256)
@@ -117,8 +120,18 @@ def weight_format(name: str, repository: str | None = None) -> WeightFormat:
     wanted = name.strip().lower().replace("_", "-")
     for word, why in REFUSED.items():
         if word in wanted:
-            raise SizingError(f"weight format {name!r} is not sized: {why}, so bytes per parameter are not known from shapes")
-    aliases = {"bfloat16": "bf16", "float16": "fp16", "half": "fp16", "float32": "fp32", "float": "fp32", "w4a16": "gptq", "w8a8": "int8-w8a8"}
+            raise SizingError(
+                f"weight format {name!r} is not sized: {why}, so bytes per parameter are not known from shapes"
+            )
+    aliases = {
+        "bfloat16": "bf16",
+        "float16": "fp16",
+        "half": "fp16",
+        "float32": "fp32",
+        "float": "fp32",
+        "w4a16": "gptq",
+        "w8a8": "int8-w8a8",
+    }
     wanted = aliases.get(wanted, wanted)
     if wanted not in formats:
         near = nearest(wanted, formats)
@@ -173,7 +186,9 @@ def parse_format(model: Model, precision: str | None) -> WeightFormat:
             return _from_checkpoint(checkpoint)
     plain = next((c for c in model.checkpoints if c.format in {"bf16", "fp16", "fp32"}), None)
     if plain is not None and wanted in {"fp32", "fp16", "bf16"}:
-        return replace(weight_format(wanted, plain.repository), notes=(f"cast from the {plain.format} checkpoint while loading",))
+        return replace(
+            weight_format(wanted, plain.repository), notes=(f"cast from the {plain.format} checkpoint while loading",)
+        )
     if plain is not None and wanted in {"fp8", "fp8-online"}:
         note = "no FP8 checkpoint in the catalogue: the 16-bit weights are quantised while loading (--quantization fp8)"
         return replace(weight_format("fp8-online", plain.repository), notes=(note,))
@@ -195,7 +210,9 @@ def _from_suffix(name: str, suffix: str, model: Model) -> WeightFormat:
     vendor = name.split("/", 1)[0].lower() if "/" in name else ""
     if suffix != "fp8":
         if suffix not in _SUFFIXES:
-            raise SizingError(f"quantisation suffix {suffix!r} of {name!r} is unknown; known: " + ", ".join(sorted(_SUFFIXES)))
+            raise SizingError(
+                f"quantisation suffix {suffix!r} of {name!r} is unknown; known: " + ", ".join(sorted(_SUFFIXES))
+            )
         if suffix in {"nvfp4", "fp4"}:
             listed = next((c for c in model.checkpoints if c.format.startswith("nvfp4")), None)
             return weight_format(listed.format if listed else "nvfp4", name)
@@ -240,13 +257,31 @@ def _apply_word(base: WeightFormat, model: Model, word: str) -> WeightFormat:
     """What ``quantization=word`` makes of a checkpoint."""
     quantised = base.method is not None
     if word in _PLAIN_WORDS:
-        cast = {"fp32": "fp32", "float32": "fp32", "float": "fp32", "fp16": "fp16", "float16": "fp16", "half": "fp16"}.get(word)
+        cast = {
+            "fp32": "fp32",
+            "float32": "fp32",
+            "float": "fp32",
+            "fp16": "fp16",
+            "float16": "fp16",
+            "half": "fp16",
+        }.get(word)
         return replace(weight_format(cast), repository=base.repository) if cast and not quantised else base
     if quantised:
         return base
     if word in {"fp8", "fp8_per_tensor", "online"}:
-        return replace(weight_format("fp8-online"), repository=base.repository, notes=("16-bit weights quantised while loading",))
-    listed = {"awq": "awq", "gptq": "gptq", "mxfp4": "mxfp4", "nvfp4": "nvfp4", "int4": "gptq", "int8": "int8-w8a8", "w4a16": "gptq", "w8a8": "int8-w8a8"}
+        return replace(
+            weight_format("fp8-online"), repository=base.repository, notes=("16-bit weights quantised while loading",)
+        )
+    listed = {
+        "awq": "awq",
+        "gptq": "gptq",
+        "mxfp4": "mxfp4",
+        "nvfp4": "nvfp4",
+        "int4": "gptq",
+        "int8": "int8-w8a8",
+        "w4a16": "gptq",
+        "w8a8": "int8-w8a8",
+    }
     for part, name in listed.items():
         if part in word:
             return replace(weight_format(name), repository=base.repository)
@@ -256,4 +291,6 @@ def _apply_word(base: WeightFormat, model: Model, word: str) -> WeightFormat:
         raise SizingError(
             f"quantization {word!r} does not say how {model.key} is stored; name the checkpoint (its suffix tells) or give its config.json"
         )
-    raise SizingError(f"quantization {word!r} is unknown; known formats: " + ", ".join(load_yaml("checkpoints")["formats"]))
+    raise SizingError(
+        f"quantization {word!r} is unknown; known formats: " + ", ".join(load_yaml("checkpoints")["formats"])
+    )

@@ -1,0 +1,45 @@
+"""Every command, its arguments and its help."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+app = typer.Typer(
+    help="LLM serving on EKS from one stack file: sized, priced and previewed before anything is bought.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+)
+
+Stack = Annotated[str, typer.Argument(help="An environment (dev is stacks/Pulumi.dev.yaml) or a stack file's path.")]
+Json = Annotated[bool, typer.Option("--json", help="The same facts for machines.")]
+
+
+@app.command()
+def plan(stack: Stack, as_json: Json = False) -> None:
+    """Models, placement, memory, nodes and cost of a stack."""
+    from headwater.cli.places import console, project_folder, stack_file, write_json
+    from headwater.cli.plan_screen import plan_screen
+    from headwater.plan import build_plan
+    from headwater.settings import load_stack
+
+    decided = build_plan(load_stack(stack_file(stack)), project=project_folder())
+    if as_json:
+        write_json(decided.model_dump(mode="json"))
+    else:
+        plan_screen(decided, console())
+
+
+@app.command()
+def models(as_json: Json = False) -> None:
+    """The models of the catalogue, with their checkpoints."""
+    from headwater.cli.models_screen import models_json, models_screen
+    from headwater.cli.places import console, write_json
+
+    if as_json:
+        write_json(models_json())
+    else:
+        models_screen(console())

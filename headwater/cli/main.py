@@ -1,0 +1,63 @@
+"""Run a command; say no in words with exit code 2, own up to a bug of ours with exit code 70."""
+
+from __future__ import annotations
+
+import os
+import sys
+import traceback
+
+import click
+
+from headwater.refusal import Refusal
+
+REFUSED = 2
+BUG = 70
+INTERRUPTED = 130
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """The console script ``headwater``; always ends with ``SystemExit``."""
+    words = sys.argv[1:] if arguments is None else arguments
+    debug = "--debug" in words
+    words = [word for word in words if word != "--debug"]
+    from headwater.cli.app import app
+
+    try:
+        code = app(words, prog_name="headwater", standalone_mode=False)
+    except Refusal as refusal:
+        sys.stderr.write(refusal.text() + "\n")
+        raise SystemExit(REFUSED) from None
+    except click.ClickException as wrong:
+        wrong.show()
+        raise SystemExit(wrong.exit_code) from None
+    except (click.Abort, KeyboardInterrupt):
+        sys.stderr.write("Stopped; nothing was left half-done.\n")
+        raise SystemExit(INTERRUPTED) from None
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        raise SystemExit(0) from None
+    except Exception as error:
+        if debug:
+            traceback.print_exc()
+        sys.stderr.write(_apology(error, words))
+        raise SystemExit(BUG) from None
+    raise SystemExit(code if isinstance(code, int) else 0)
+
+
+def _apology(error: Exception, words: list[str]) -> str:
+    """One paragraph for a bug: it is ours, what to send us."""
+    where = _innermost(error)
+    return (
+        "This is a bug of Headwater's, not of your stack file; nothing was changed.\n"
+        f"  Please report this line: headwater {' '.join(words)}: {type(error).__name__}: {error}{where}\n"
+        "  --debug shows the whole trace.\n"
+    )
+
+
+def _innermost(error: BaseException) -> str:
+    frames = traceback.extract_tb(error.__traceback__)
+    own = [f for f in frames if "/headwater/" in f.filename or "/components/" in f.filename]
+    if not own:
+        return ""
+    name = own[-1].filename.rsplit("/", 2)
+    return f" ({'/'.join(name[-2:])}:{own[-1].lineno})"

@@ -1,0 +1,54 @@
+"""Where things are: the project, a stack's file; and how the answer is written."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+
+from headwater.refusal import Fault, Refusal
+from headwater.settings import stack_path
+
+WIDE = 110
+"""Columns from which a table is easier to read than lines."""
+
+
+def project_folder() -> Path:
+    """The nearest folder upwards from here that holds ``Pulumi.yaml``, else the checkout this code lies in.
+
+    Raises:
+        Refusal: there is none.
+    """
+    here = Path.cwd()
+    for folder in (here, *here.parents, Path(__file__).resolve().parents[2]):
+        if (folder / "Pulumi.yaml").is_file():
+            return folder
+    raise Refusal([Fault("the project", "", f"There is no Pulumi.yaml in {here} or above.", "Run this in a checkout.")])
+
+
+def stack_file(stack: str) -> Path:
+    """The file of a stack, from an environment's name or a path.
+
+    Raises:
+        Refusal: there is none.
+    """
+    return stack_path(stack, project_folder())
+
+
+def console() -> Console:
+    """The terminal; colour only on a terminal, never a wrapped line in a pipe."""
+    terminal = sys.stdout.isatty()
+    return Console(highlight=False, soft_wrap=not terminal, no_color=not terminal)
+
+
+def wide(screen: Console) -> bool:
+    """Whether columns fit: a terminal of 110 columns or more."""
+    return screen.is_terminal and screen.width >= WIDE
+
+
+def write_json(value: Any) -> None:
+    """Stable JSON for machines."""
+    sys.stdout.write(json.dumps(value, indent=2, ensure_ascii=False) + "\n")

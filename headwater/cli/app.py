@@ -34,6 +34,34 @@ def plan(stack: Stack, as_json: Json = False) -> None:
 
 
 @app.command()
+def preview(
+    stack: Stack,
+    full: Annotated[bool, typer.Option("--full", help="List every resource, as a tree.")] = False,
+    as_json: Json = False,
+) -> None:
+    """The plan, and every resource `pulumi up` would create; no cloud account needed."""
+    from headwater.cli.places import console, project_folder, stack_file, write_json
+    from headwater.cli.plan_screen import plan_screen
+    from headwater.cli.preview_screen import resource_tree, resources_line
+    from headwater.plan import build_plan
+    from headwater.preview.engine import evaluate
+    from headwater.settings import load_stack
+
+    file, project = stack_file(stack), project_folder()
+    decided = build_plan(load_stack(file), project=project)
+    graph = evaluate(file, project)
+    if as_json:
+        write_json({"plan": decided.model_dump(mode="json"), "graph": graph.to_json()})
+        return
+    screen = console()
+    plan_screen(decided, screen)
+    screen.print()
+    screen.print(resources_line(graph, full=full))
+    if full:
+        resource_tree(graph, screen)
+
+
+@app.command()
 def models(as_json: Json = False) -> None:
     """The models of the catalogue, with their checkpoints."""
     from headwater.cli.models_screen import models_json, models_screen

@@ -6,7 +6,7 @@ import os
 import sys
 import traceback
 
-import click
+from typer.exceptions import Abort, TyperException
 
 from headwater.refusal import Refusal
 
@@ -27,12 +27,12 @@ def main(arguments: list[str] | None = None) -> None:
     except Refusal as refusal:
         sys.stderr.write(refusal.text() + "\n")
         raise SystemExit(REFUSED) from None
-    except click.ClickException as wrong:
-        wrong.show()
-        raise SystemExit(wrong.exit_code) from None
-    except (click.Abort, KeyboardInterrupt):
+    except (Abort, KeyboardInterrupt):
         sys.stderr.write("Stopped; nothing was left half-done.\n")
         raise SystemExit(INTERRUPTED) from None
+    except TyperException as wrong:
+        _show_usage(wrong)
+        raise SystemExit(REFUSED) from None
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         raise SystemExit(0) from None
@@ -42,6 +42,15 @@ def main(arguments: list[str] | None = None) -> None:
         sys.stderr.write(_apology(error, words))
         raise SystemExit(BUG) from None
     raise SystemExit(code if isinstance(code, int) else 0)
+
+
+def _show_usage(wrong: TyperException) -> None:
+    """What is wrong with the words of the command, as typer says it."""
+    show = getattr(wrong, "show", None)
+    if show is None:
+        sys.stderr.write(f"{wrong}\n")
+    else:
+        show()
 
 
 def _apology(error: Exception, words: list[str]) -> str:

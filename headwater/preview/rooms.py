@@ -1,0 +1,46 @@
+"""Which part of the house a resource belongs to, for counting and for folding."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+from headwater.preview.graph import STACK_TYPE, Graph, Resource
+
+SERVING = "serving"
+PLATFORM = "platform"
+_WHOLES = re.compile(r"^headwater:(?:platform:Platform|llmd:LlmdStack|dynamo:DynamoStack)$")
+
+
+def room_of(resource: Resource, by_urn: Mapping[str, Resource]) -> str:
+    """``network``, ``gpu pools``, ``serving``, ...: the component under the platform, or the serving stack as a whole."""
+    below = resource
+    while below.parent:
+        above = by_urn.get(below.parent)
+        if above is None or above.type == STACK_TYPE:
+            break
+        if _WHOLES.match(above.type):
+            if not above.type.startswith("headwater:platform:"):
+                return SERVING
+            return _words(below.type) if below.type.startswith("headwater:") else PLATFORM
+        below = above
+    if _WHOLES.match(below.type):
+        return PLATFORM if below.type.startswith("headwater:platform:") else SERVING
+    return PLATFORM
+
+
+def rooms(graph: Graph) -> dict[str, list[Resource]]:
+    """Every resource but the stack itself and default providers, by room; rooms in the order they come to life."""
+    by_urn = {resource.urn: resource for resource in graph.resources}
+    found: dict[str, list[Resource]] = {}
+    for resource in graph.resources:
+        if resource.type != STACK_TYPE and not (resource.is_provider and not resource.parent):
+            found.setdefault(room_of(resource, by_urn), []).append(resource)
+    serving = found.pop(SERVING, None)
+    return found if serving is None else {**found, SERVING: serving}
+
+
+def _words(token: str) -> str:
+    """``gpu pools`` for ``headwater:platform:GpuPools``."""
+    name = token.rsplit(":", 1)[1]
+    return re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", " ", name).lower()

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Any, Literal
 
+from headwater.plan import ModelPlan
 from headwater.settings import Gateway
 
+LOAD_BALANCER_CLASS = "service.k8s.aws/nlb"
 PREFIX = "service.beta.kubernetes.io/aws-load-balancer"
 
 
@@ -49,8 +51,24 @@ def exposure(gateway: Gateway) -> Exposure:
         f"{PREFIX}-nlb-target-type": "ip",
         f"{PREFIX}-scheme": "internet-facing" if gateway.exposure == "public" else "internal",
     }
+    if gateway.host is not None:
+        annotations["external-dns.alpha.kubernetes.io/hostname"] = gateway.host
     if gateway.certificate is None:
         return Exposure("LoadBalancer", 80, gateway.host, annotations, gateway.allow)
     annotations[f"{PREFIX}-ssl-cert"] = gateway.certificate
     annotations[f"{PREFIX}-ssl-ports"] = "443"
     return Exposure("LoadBalancer", 443, gateway.host, annotations, gateway.allow, tls=True)
+
+
+def standalone_service(model: ModelPlan, access: Exposure) -> Any:
+    """Spec of the load balancer's Service before a picker that has its own proxy."""
+    spec: dict[str, Any] = {
+        "type": "LoadBalancer",
+        "loadBalancerClass": LOAD_BALANCER_CLASS,
+        "externalTrafficPolicy": "Cluster",
+        "selector": {"llm-d-router-gateway": f"{model.name}-epp"},
+        "ports": [{"name": "http", "port": access.port, "targetPort": 8081, "protocol": "TCP"}],
+    }
+    if access.allow:
+        spec["loadBalancerSourceRanges"] = list(access.allow)
+    return spec

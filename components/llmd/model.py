@@ -8,12 +8,25 @@ from typing import Any
 import pulumi
 import pulumi_kubernetes as k8s
 
+from components.llmd.exposure import exposure, standalone_service
+from components.llmd.flows import picker_policy, server_policy
+from components.llmd.gateway import InferenceGateway
+from components.llmd.gateway_specs import GATEWAY_NAME
 from components.llmd.labels import pool_labels
-from components.llmd.objects import DISAGGREGATED_SET, HTTP_ROUTE, LEADER_WORKER_SET, Objects
+from components.llmd.monitors import engine_monitor
+from components.llmd.objects import (
+    DISAGGREGATED_SET,
+    HTTP_ROUTE,
+    LEADER_WORKER_SET,
+    POD_MONITOR,
+    SCALED_OBJECT,
+    Objects,
+)
 from components.llmd.ports import POOL_PORT
 from components.llmd.router import router
 from components.llmd.routes import http_route_spec
 from components.llmd.routing import render_service
+from components.llmd.scaling import horizontal_pod_autoscaler, scaled_object, scaled_roles
 from components.llmd.workloads import deployment, disaggregated_set, elastic, leader_worker_set
 from components.platform.model import PlatformRefs
 from components.serving import ROLE_LABEL, model_labels, workload_name
@@ -41,25 +54,82 @@ class ModelServing(pulumi.ComponentResource):
         model: ModelPlan,
         platform: PlatformRefs,
         *,
-        gateway: pulumi.Resource | None,
+        front: InferenceGateway | None,
         after: Sequence[pulumi.Resource],
         opts: pulumi.ResourceOptions | None = None,
     ) -> None:
         super().__init__("headwater:llmd:ModelServing", name, {}, opts)
         self._plan, self._model = plan, model
         self._token = platform.token_secret
+        self._namespace = platform.namespace_name
+        self._monitor_labels = dict(platform.monitor_labels)
         self._path = routing_path(plan.settings.llmd, model)
         self._objects = Objects(name, self, platform, [*platform.ready, *after], model_labels(model))
+        self._front = front
         self.servers = self._servers()
         self._budget()
         if self._path == "precise":
             self._render()
         self.router = router(f"{name}-router", plan, model, platform, self._objects.options())
-        if gateway is not None:
-            spec = http_route_spec(model, alone=len(plan.models) == 1)
-            where = self._objects.metadata(model.name)
-            self._objects.custom("route", HTTP_ROUTE, where, spec, after=[gateway, self.router])
+        self._reach()
+        if plan.settings.llmd.isolate:
+            self._isolate()
+        if platform.prometheus_url is not None:
+            self._watch()
+            self._scale(platform.prometheus_url)
         self.register_outputs({})
+
+    def _reach(self) -> None:
+        """The model's route, or its own Service where no Gateway stands in front."""
+        model, settings = self._model, self._plan.settings
+        if self._front is not None:
+            spec = http_route_spec(model, GATEWAY_NAME, alone=len(self._plan.models) == 1)
+            after = [self._front.gateway, self.router]
+            self._objects.custom("route", HTTP_ROUTE, self._objects.metadata(model.name), spec, after=after)
+        elif settings.gateway.exposure != "cluster":
+            access = exposure(settings.gateway)
+            k8s.core.v1.Service(
+                f"{self._objects.prefix}-access",
+                metadata=self._objects.metadata(f"{model.name}-access", access.annotations),
+                spec=standalone_service(model, access),
+                opts=self._objects.options([self.router]),
+            )
+
+    def _isolate(self) -> None:
+        """Only the flows serving needs."""
+        peer = self._front.proxies if self._front is not None else None
+        for logical, make in (("servers", server_policy), ("picker", picker_policy)):
+            spec: Any = make(self._plan, self._model, self._path, peer)
+            k8s.networking.v1.NetworkPolicy(
+                f"{self._objects.prefix}-{logical}-flows",
+                metadata=self._objects.metadata(f"{self._model.name}-{logical}"),
+                spec=spec,
+                opts=self._objects.options(),
+            )
+
+    def _watch(self) -> None:
+        """Prometheus finds the engines."""
+        found = self._objects.metadata(self._model.name)
+        found["labels"] = {**found["labels"], **self._monitor_labels}
+        self._objects.custom("monitor", POD_MONITOR, found, engine_monitor(self._model, self._path))
+
+    def _scale(self, prometheus: str) -> None:
+        """Replicas follow load, for every role that may change."""
+        settings, where = self._plan.settings.llmd.autoscaling, self._namespace
+        for role in scaled_roles(self._model):
+            named = self._objects.metadata(workload_name(self._model, role))
+            if settings.by == "keda":
+                spec = scaled_object(self._model, role, settings, where, prometheus)
+                after = [*self.servers, self.router]
+                self._objects.custom(f"{role.role}-scaling", SCALED_OBJECT, named, spec, after=after)
+            else:
+                hpa: Any = horizontal_pod_autoscaler(self._model, role, settings)
+                k8s.autoscaling.v2.HorizontalPodAutoscaler(
+                    f"{self._objects.prefix}-{role.role}-scaling",
+                    metadata=named,
+                    spec=hpa,
+                    opts=self._objects.options(self.servers),
+                )
 
     def _servers(self) -> list[pulumi.Resource]:
         if self._model.disaggregated:

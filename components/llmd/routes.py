@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from components.llmd.gateway import GATEWAY_NAME
 from components.llmd.router import router_name
 from headwater.plan import ModelPlan
 
@@ -12,11 +11,9 @@ POOL = {"group": "inference.networking.k8s.io", "kind": "InferencePool"}
 MODEL_HEADER = "x-gateway-model-name"
 NO_LIMIT = {"request": "0s"}
 """Long answers take minutes; clients set their own limits."""
-UNTRUSTED = ("x-gateway-destination-endpoint", "x-gateway-destination-endpoint-subset")
-"""Headers of the routing protocol itself, never taken from clients."""
 
 
-def http_route_spec(model: ModelPlan, *, alone: bool) -> dict[str, Any]:
+def http_route_spec(model: ModelPlan, gateway_name: str, *, alone: bool) -> dict[str, Any]:
     """Spec of a model's HTTPRoute.
 
     A model alone has the whole address. Several share it: ``/<model>/v1/...`` names the model in the path, and the
@@ -24,12 +21,13 @@ def http_route_spec(model: ModelPlan, *, alone: bool) -> dict[str, Any]:
 
     Args:
         model: the model.
+        gateway_name: the Gateway, in the same namespace.
         alone: it is the only one of the environment.
     """
-    backend = [{**POOL, "name": router_name(model), "port": 8000, "weight": 1}]
-    strip = {"type": "RequestHeaderModifier", "requestHeaderModifier": {"remove": list(UNTRUSTED)}}
+    backend = [{**POOL, "name": router_name(model), "weight": 1}]
+    root = {"path": {"type": "PathPrefix", "value": "/"}}
     if alone:
-        rules = [_rule([{"path": {"type": "PathPrefix", "value": "/"}}], [strip], backend)]
+        rules = [{"matches": [root], "backendRefs": backend, "timeouts": NO_LIMIT}]
     else:
         rewrite = {
             "type": "URLRewrite",
@@ -37,13 +35,9 @@ def http_route_spec(model: ModelPlan, *, alone: bool) -> dict[str, Any]:
         }
         header = {"type": "Exact", "name": MODEL_HEADER, "value": model.name}
         by_path = {"path": {"type": "PathPrefix", "value": f"/{model.name}"}}
-        by_header = {"path": {"type": "PathPrefix", "value": "/"}, "headers": [header]}
-        rules = [_rule([by_path], [strip, rewrite], backend), _rule([by_header], [strip], backend)]
-    parent = {"group": "gateway.networking.k8s.io", "kind": "Gateway", "name": GATEWAY_NAME}
+        rules = [
+            {"matches": [by_path], "filters": [rewrite], "backendRefs": backend, "timeouts": NO_LIMIT},
+            {"matches": [{**root, "headers": [header]}], "backendRefs": backend, "timeouts": NO_LIMIT},
+        ]
+    parent = {"group": "gateway.networking.k8s.io", "kind": "Gateway", "name": gateway_name}
     return {"parentRefs": [parent], "rules": rules}
-
-
-def _rule(
-    matches: list[dict[str, Any]], filters: list[dict[str, Any]], backend: list[dict[str, Any]]
-) -> dict[str, Any]:
-    return {"matches": matches, "filters": filters, "backendRefs": backend, "timeouts": NO_LIMIT}

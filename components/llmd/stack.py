@@ -2,14 +2,29 @@
 
 from __future__ import annotations
 
-import pulumi
+from typing import Any
 
+import pulumi
+import pulumi_kubernetes as k8s
+
+from components.llmd.alerts import rule_groups
+from components.llmd.dashboard import dashboard_text
+from components.llmd.edge import model_routes
+from components.llmd.flows import default_deny, proxy_policy
 from components.llmd.gateway import InferenceGateway
+from components.llmd.gateway_specs import GATEWAY_NAME
 from components.llmd.model import ModelServing
+from components.llmd.objectives import Objectives
+from components.llmd.objects import PROMETHEUS_RULE, Kind, Objects
 from components.llmd.router import picker_service
+from components.llmd.scaling import adapter_values, scaled_roles
+from components.platform.charts import release
 from components.platform.model import PlatformRefs
 from components.serving import ModelIdentity
+from headwater.catalog.releases import charts
 from headwater.plan import Plan
+
+AI_GATEWAY_ROUTE = Kind("aigateway.envoyproxy.io/v1beta1", "AIGatewayRoute")
 
 
 class LlmdStack(pulumi.ComponentResource):
@@ -28,27 +43,78 @@ class LlmdStack(pulumi.ComponentResource):
     ) -> None:
         super().__init__("headwater:llmd:LlmdStack", name, {}, opts)
         child = pulumi.ResourceOptions(parent=self)
+        self._plan, self._platform = plan, platform
+        self._objects = Objects(name, self, platform, list(platform.ready))
         identity = ModelIdentity(f"{name}-identity", plan, platform, child)
-        front = InferenceGateway(f"{name}-gateway", plan, platform, child) if _gateway_mode(plan) else None
+        gateway_mode = plan.settings.llmd.mode == "gateway"
+        front = InferenceGateway(f"{name}-gateway", plan, platform, child) if gateway_mode else None
+        if plan.settings.llmd.isolate:
+            self._isolate()
+        after = [identity, *self._metrics_adapter()]
         self.models = [
-            ModelServing(
-                f"{name}-{model.name}",
-                plan,
-                model,
-                platform,
-                gateway=front.gateway if front else None,
-                after=[identity],
-                opts=child,
-            )
+            ModelServing(f"{name}-{model.name}", plan, model, platform, front=front, after=after, opts=child)
             for model in plan.models
         ]
+        if front is not None and plan.settings.llmd.gateway == "envoy" and len(plan.models) > 1:
+            self._by_body(front)
+        if plan.settings.llmd.flow_control.objectives:
+            Objectives(f"{name}-objectives", plan, platform, [m.router for m in self.models], child)
+        if platform.prometheus_url is not None:
+            self._watch()
         address = front.address if front else _standalone_address(plan, platform.namespace_name)
         self.endpoint = pulumi.Output.from_input(f"{address}/v1")
         self.register_outputs({"endpoint": self.endpoint})
 
+    def _isolate(self) -> None:
+        """Deny by default; each model then allows what it needs."""
+        policies: dict[str, Any] = {"default-deny": default_deny()}
+        settings = self._plan.settings.llmd
+        if settings.mode == "gateway" and settings.gateway == "agentgateway":
+            control = charts()["agentgateway"].namespace
+            policies[GATEWAY_NAME] = proxy_policy(self._plan.models, GATEWAY_NAME, control)
+        for logical, spec in policies.items():
+            k8s.networking.v1.NetworkPolicy(
+                f"{self._objects.prefix}-{logical}",
+                metadata=self._objects.metadata(logical),
+                spec=spec,
+                opts=self._objects.options(),
+            )
 
-def _gateway_mode(plan: Plan) -> bool:
-    return plan.settings.llmd.mode == "gateway"
+    def _by_body(self, front: InferenceGateway) -> None:
+        """One address for all models: the gateway reads the model's name from the request."""
+        pools = [model.router for model in self.models]
+        for number, spec in enumerate(model_routes(GATEWAY_NAME, self._plan.models), start=1):
+            named = self._objects.metadata(f"models-{number}")
+            self._objects.custom(f"models-{number}", AI_GATEWAY_ROUTE, named, spec, after=[front.gateway, *pools])
+
+    def _metrics_adapter(self) -> list[pulumi.Resource]:
+        """What serves pod metrics to Kubernetes' own autoscaler, where that is asked for."""
+        plan, prometheus = self._plan, self._platform.prometheus_url
+        wanted = plan.settings.llmd.autoscaling.by == "hpa" and any(scaled_roles(model) for model in plan.models)
+        if not wanted or prometheus is None:
+            return []
+        adapter = release(
+            f"{self._objects.prefix}-metrics-adapter",
+            "prometheus-adapter",
+            adapter_values(prometheus),
+            mirror=plan.settings.mirror,
+            opts=self._objects.options(),
+        )
+        return [adapter]
+
+    def _watch(self) -> None:
+        """Alert rules and the dashboard."""
+        named = self._objects.metadata("headwater-llm-d")
+        rules = {**named, "labels": dict(self._platform.monitor_labels)}
+        groups = rule_groups(self._plan, self._platform.namespace_name)
+        self._objects.custom("alerts", PROMETHEUS_RULE, rules, {"groups": groups})
+        shown: Any = {**named, "labels": {"grafana_dashboard": "1"}}
+        k8s.core.v1.ConfigMap(
+            f"{self._objects.prefix}-dashboard",
+            metadata=shown,
+            data={"headwater-llm-d.json": dashboard_text(self._platform.namespace_name)},
+            opts=self._objects.options(),
+        )
 
 
 def _standalone_address(plan: Plan, namespace: str) -> str:

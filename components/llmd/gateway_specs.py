@@ -1,0 +1,114 @@
+"""The Gateway and its controllers as plain values and specs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from components.llmd.exposure import LOAD_BALANCER_CLASS, Exposure
+from headwater.catalog.releases import charts
+
+GATEWAY_NAME = "inference-gateway"
+ENVOY_CONTROLLER = "gateway.envoyproxy.io/gatewayclass-controller"
+PROXY_RESOURCES = {"requests": {"cpu": "1", "memory": "1Gi"}, "limits": {"memory": "4Gi"}}
+PROXY_REPLICAS = 2
+
+
+def envoy_gateway_values() -> dict[str, Any]:
+    """Values of Envoy Gateway with Envoy AI Gateway as its extension, which knows InferencePools.
+
+    The standard Gateway API definitions and their upgrade guard are the platform's, so the chart's own stay off.
+    """
+    ai = charts()["ai-gateway-helm"].namespace
+    every = {"includeAll": True}
+    return {
+        "crds": {"gatewayAPI": {"safeUpgradePolicy": {"enabled": False}}},
+        "podDisruptionBudget": {"minAvailable": 1},
+        "deployment": {"replicas": 2},
+        "config": {
+            "envoyGateway": {
+                "extensionApis": {"enableBackend": True},
+                "extensionManager": {
+                    "backendResources": [
+                        {"group": "inference.networking.k8s.io", "kind": "InferencePool", "version": "v1"}
+                    ],
+                    "hooks": {
+                        "xdsTranslator": {
+                            "translation": {"listener": every, "route": every, "cluster": every, "secret": every},
+                            "post": ["Translation", "Cluster", "Route"],
+                        }
+                    },
+                    "service": {"fqdn": {"hostname": f"ai-gateway-controller.{ai}.svc.cluster.local", "port": 1063}},
+                },
+            }
+        },
+    }
+
+
+def agentgateway_values(monitored: bool) -> dict[str, Any]:
+    """Values of agentgateway; its proxies are monitored in every namespace."""
+    return {
+        "inferenceExtension": {"enabled": True},
+        "controller": {"replicaCount": 2},
+        "resources": {"requests": {"cpu": "100m", "memory": "256Mi"}, "limits": {"memory": "1Gi"}},
+        "monitoring": {"enabled": monitored, "proxy": {"namespaceSelector": {"any": True}}},
+    }
+
+
+def gateway_spec(class_name: str, parameters: Mapping[str, str], access: Exposure) -> dict[str, Any]:
+    """Spec of the Gateway; only routes of its own namespace may attach."""
+    infrastructure: dict[str, Any] = {"parametersRef": dict(parameters)}
+    if access.annotations:
+        infrastructure["annotations"] = dict(access.annotations)
+    listener: dict[str, Any] = {
+        "name": "default",
+        "port": access.port,
+        "protocol": "HTTP",
+        "allowedRoutes": {"namespaces": {"from": "Same"}},
+    }
+    return {"gatewayClassName": class_name, "infrastructure": infrastructure, "listeners": [listener]}
+
+
+def envoy_proxy_spec(access: Exposure) -> dict[str, Any]:
+    """How Envoy runs: two replicas on different nodes, behind a Service of a known name and a chosen type."""
+    service: dict[str, Any] = {"name": GATEWAY_NAME, "type": access.service_type}
+    if access.service_type == "LoadBalancer":
+        service |= {"externalTrafficPolicy": "Cluster", "loadBalancerClass": LOAD_BALANCER_CLASS}
+        if access.annotations:
+            service["annotations"] = dict(access.annotations)
+        if access.allow:
+            service["loadBalancerSourceRanges"] = list(access.allow)
+    spread = {
+        "maxSkew": 1,
+        "topologyKey": "topology.kubernetes.io/zone",
+        "whenUnsatisfiable": "ScheduleAnyway",
+        "labelSelector": {"matchLabels": {"gateway.envoyproxy.io/owning-gateway-name": GATEWAY_NAME}},
+    }
+    return {
+        "provider": {
+            "type": "Kubernetes",
+            "kubernetes": {
+                "envoyDeployment": {
+                    "replicas": PROXY_REPLICAS,
+                    "container": {"resources": PROXY_RESOURCES},
+                    "pod": {"topologySpreadConstraints": [spread]},
+                },
+                "envoyService": service,
+            },
+        },
+        "shutdown": {"drainTimeout": "300s"},
+    }
+
+
+def agentgateway_parameters_spec(access: Exposure) -> dict[str, Any]:
+    """How agentgateway's proxies run."""
+    service: dict[str, Any] = {"type": access.service_type}
+    if access.service_type == "LoadBalancer":
+        service["loadBalancerClass"] = LOAD_BALANCER_CLASS
+        if access.allow:
+            service["loadBalancerSourceRanges"] = list(access.allow)
+    return {
+        "resources": PROXY_RESOURCES,
+        "deployment": {"spec": {"replicas": PROXY_REPLICAS}},
+        "service": {"metadata": {"annotations": dict(access.annotations)}, "spec": service},
+    }

@@ -189,14 +189,13 @@ def _cluster_dependencies(component: State, role_urns: list[str]) -> dict[str, s
 
 
 def _only_the_known_use(args: dict[str, Any]) -> None:
-    off = {"enabled": False}
     wanted: dict[str, bool] = {
         "skipDefaultNodeGroup=True": args.get("skipDefaultNodeGroup") is True,
         "skipDefaultSecurityGroups=True": args.get("skipDefaultSecurityGroups") is True,
         "createOidcProvider=False or unset": not args.get("createOidcProvider"),
         "useDefaultVpcCni=True": args.get("useDefaultVpcCni") is True,
-        "kubeProxyAddonOptions.enabled=False": (args.get("kubeProxyAddonOptions") or {}) == off,
-        "corednsAddonOptions.enabled=False": (args.get("corednsAddonOptions") or {}) == off,
+        "kubeProxyAddonOptions.enabled=False": _disabled(args.get("kubeProxyAddonOptions")),
+        "corednsAddonOptions.enabled=False": _disabled(args.get("corednsAddonOptions")),
         "authenticationMode=API": args.get("authenticationMode") in ("API", "Api"),
         "subnetIds": "subnetIds" in args,
     }
@@ -209,3 +208,8 @@ def _only_the_known_use(args: dict[str, Any]) -> None:
         raise PreviewError(
             "the children of `eks.Cluster` are known offline only for " + ", ".join(missing) + "; it was used otherwise"
         )
+
+
+def _disabled(options: Any) -> bool:
+    """Whether an add-on is switched off; the SDK fills in the other options with its own defaults."""
+    return isinstance(options, dict) and options.get("enabled") is False

@@ -108,7 +108,7 @@ def test_releases_are_pinned_placed_and_their_values_known(shared: Path) -> None
     assert "hidden as a whole" in found_in(shared, release(chart, SECRET))[0]
     assert "is no OCI address" in found_in(shared, release("keda", {}))[0]
     assert found_in(shared, release("keda", {}, repositoryOpts={"repo": "https://kedacore.github.io/charts"})) == []
-    assert "no default values are known" in found_in(shared, release("oci://example.com/nginx", {}))[0]
+    assert "no default values are known" in found_in(shared, release("oci://example.com/nginx", {"a": 1}))[0]
 
 
 def deployment(**spec: Any) -> Object:

@@ -1,0 +1,55 @@
+"""Every stack on both serving stacks, rendered whole and put before the judges: AWS, IAM, the API server, CRDs, Helm.
+
+A first preview knows no id and no ARN, and so no policy; the same stacks are judged in the world after `up`, too.
+"""
+
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+from headwater.preview.engine import evaluate
+from headwater.preview.graph import Graph
+from tests.conftest import ROOT
+from tests.stacks import SERVING, STACKS, graph, stack_file
+from tests.validators import iam
+from tests.validators.assume import assumed_outputs
+from tests.validators.graph import validate_graph
+from tests.validators.unknown import is_unknown
+
+pytestmark = pytest.mark.graph
+each = pytest.mark.parametrize("stack", STACKS)
+both = pytest.mark.parametrize("serving", SERVING)
+
+
+@cache
+def after_up(stack: str, serving: str) -> Graph:
+    """The stack with made-up ids and ARNs in place of what only the cloud can tell."""
+    with assumed_outputs():
+        return evaluate(stack_file(stack, serving), ROOT)
+
+
+@each
+@both
+def test_the_judges_find_nothing_in_a_preview(shared: Path, stack: str, serving: str) -> None:
+    found = validate_graph(graph(stack, serving), shared)
+    assert found == [], "\n" + "\n".join(found)
+
+
+@each
+@both
+def test_the_judges_find_nothing_after_up(shared: Path, stack: str, serving: str) -> None:
+    found = validate_graph(after_up(stack, serving), shared)
+    assert found == [], "\n" + "\n".join(found)
+
+
+@each
+@both
+def test_no_policy_document_stays_unread(stack: str, serving: str) -> None:
+    documents = [
+        (resource.name, text)
+        for resource in after_up(stack, serving).resources
+        for _, _, text in iam.documents(resource.type, dict(resource.inputs))
+    ]
+    assert len(documents) > 10
+    assert [name for name, text in documents if is_unknown(text)] == []

@@ -77,16 +77,23 @@ def _resource(resource: Resource, state: Object) -> Iterator[str]:
             {key: sorted(urns) for key, urns in (state.get("propertyDependencies") or {}).items() if urns},
         ),
     }
+    if resource.remote:  # what a remote component registers of its own arguments is its SDK's business
+        del pairs["propertyDependencies"]
     for name, (mine, theirs) in pairs.items():
         yield from _unlike(name, mine, theirs)
-    if not resource.is_provider:
+    if not resource.is_provider and not resource.remote:
         yield from _inputs(resource, shown(state.get("inputs") or {}))
+
+
+def _default_provider(resource: Resource) -> bool:
+    """Pulumi's engine makes default providers by itself and shows no step for them."""
+    return resource.is_provider and resource.name.startswith("default")
 
 
 def differences(graph: Graph, steps: list[Object]) -> list[str]:
     """Every disagreement, one line each: the URN and what differs."""
     theirs = {step["urn"]: step["newState"] for step in steps}
-    mine = {resource.urn: resource for resource in graph.resources}
+    mine = {resource.urn: resource for resource in graph.resources if not _default_provider(resource)}
     found = [f"{urn}: only in the embedded engine" for urn in sorted(mine.keys() - theirs.keys())]
     found += [f"{urn}: only in Pulumi's engine" for urn in sorted(theirs.keys() - mine.keys())]
     for urn in sorted(mine.keys() & theirs.keys()):

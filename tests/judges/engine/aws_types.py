@@ -2,9 +2,10 @@
 
 import functools
 import hashlib
-import importlib
 import re
 from typing import Any
+
+import pulumi_aws
 
 ACCOUNT = "123456789012"
 
@@ -66,20 +67,11 @@ _ID_PREFIX = {
 _NAMED_BY = ("name", "clusterName", "bucket")
 
 
-def snake(name: str) -> str:
-    """``routeTableAssociation`` as Python spells it."""
-    return re.sub(r"(?<!^)(?=[A-Z])", "_", name).lower()
-
-
 @functools.cache
 def sdk_class(type_: str) -> Any:
     """The SDK's class of a type token; None when there is none."""
     module, _, name = type_.partition(":")[2].partition(":")
-    package, _, file = module.partition("/")
-    try:
-        return getattr(importlib.import_module(f"pulumi_aws.{package}.{snake(file)}"), name)
-    except (ImportError, AttributeError):
-        return None
+    return getattr(getattr(pulumi_aws, module.partition("/")[0], None), name, None)
 
 
 @functools.cache

@@ -29,7 +29,7 @@ class ControlPlane:
         self.url = f"https://127.0.0.1:{self.ports['api']}"
         self.kube = Kube(self.url, self.token, self.certificates.authority)
         self.kubeconfig = self._write_kubeconfig()
-        self._daemons: list[Daemon] = []
+        self.daemons: list[Daemon] = []
         try:
             self._start(binaries, load_seconds)
         except BaseException:
@@ -54,7 +54,7 @@ class ControlPlane:
     def run(self, name: str, command: list[str | Path], env: dict[str, str] | None = None) -> Daemon:
         """Start a process that ends with the control plane, before it."""
         daemon = Daemon(name, command, logs=self.logs, env=env)
-        self._daemons.append(daemon)
+        self.daemons.append(daemon)
         return daemon
 
     def _start(self, binaries: dict[str, Path], load_seconds: float) -> None:
@@ -168,14 +168,15 @@ class ControlPlane:
 
     def check(self) -> None:
         """Raise when one of the processes has ended by itself."""
-        for daemon in self._daemons:
+        for daemon in self.daemons:
             daemon.check()
 
     def close(self) -> None:
         """End what was started, last first (so the API server goes before etcd), and wait for the ports."""
-        for daemon in reversed(self._daemons):
+        for daemon in reversed(self.daemons):
             daemon.stop(seconds=5 if daemon.name != "kube-apiserver" else 15)
-        self._daemons.clear()
+        self.daemons.clear()
+        self.kube.close()
         wait_until("all ports are free", lambda: all(map(port_is_free, self.ports.values())), seconds=10)
 
 

@@ -57,7 +57,7 @@ class Daemon:
     """One process with a log file. It ends at the latest with the thread that started it (``setpriv`` sees to it)."""
 
     def __init__(self, name: str, command: Sequence[str | Path], *, logs: Path, env: dict[str, str] | None = None):
-        self.name = name
+        self.name, self.stopped = name, False
         self.log = logs / f"{name}.log"
         base = {key: os.environ[key] for key in ("PATH", "HOME", "TMPDIR", "LANG") if key in os.environ}
         with self.log.open("ab") as output:
@@ -80,7 +80,7 @@ class Daemon:
 
     def check(self) -> None:
         """Raise when the process has ended by itself."""
-        if not self.alive():
+        if not self.stopped and not self.alive():
             raise RuntimeError(f"{self.name} ended with {self._process.returncode}:\n{self.tail()}")
 
     def ready(self, condition: Callable[[], T], *, seconds: float) -> T:
@@ -106,6 +106,7 @@ class Daemon:
 
     def stop(self, *, seconds: float = 10) -> None:
         """TERM, then KILL after ``seconds``; returns when the process is gone."""
+        self.stopped = True
         self.signal(signal.SIGTERM)
         try:
             self._process.wait(seconds)

@@ -42,7 +42,6 @@ class Follower:
                 self.errors.append(error)
         for name in list(self._running):
             self._end(name)
-        self._plane.kube.close()
 
     def _step(self) -> None:
         echoes = self._plane.kube.list("v1", "ConfigMap", labels=CHART_LABEL)

@@ -212,7 +212,6 @@ class GraphOperator:
                     self._reconcile(graph)
             except (KubeError, OSError) as error:
                 self.errors.append(error)
-        self._kube.close()
 
     def _reconcile(self, graph: Object) -> None:
         metadata = graph["metadata"]

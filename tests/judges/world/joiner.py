@@ -146,7 +146,6 @@ class Joiner:
             except Exception as error:  # a bug of ours must not pass for a slow world
                 self.errors.append(error)
                 raise
-        self._kube.close()
 
     def _step(self) -> None:
         claims = [

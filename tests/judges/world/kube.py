@@ -32,6 +32,7 @@ class Kube:
         self._host = urlsplit(url).netloc
         self._context = ssl.create_default_context(cafile=str(authority))
         self._local = threading.local()
+        self._connections: list[http.client.HTTPSConnection] = []
         self._resources: dict[tuple[str, str], tuple[str, bool]] = {}
 
     def request(self, method: str, path: str, body: object = None, *, content: str = "application/json") -> Any:
@@ -47,6 +48,7 @@ class Kube:
             if connection is None:
                 connection = http.client.HTTPSConnection(self._host, context=self._context, timeout=60)
                 self._local.connection = connection
+                self._connections.append(connection)
             try:
                 connection.request(method, path, payload, headers)
                 response = connection.getresponse()
@@ -68,11 +70,11 @@ class Kube:
         return json.loads(raw) if raw[:1] in b"{[" else raw.decode()
 
     def close(self) -> None:
-        """Drop this thread's connection."""
-        connection = getattr(self._local, "connection", None)
-        if connection is not None:
+        """Drop every thread's connection."""
+        for connection in self._connections:
             connection.close()
-            self._local.connection = None
+        self._connections.clear()
+        self._local = threading.local()
 
     def ready(self) -> bool:
         """Whether the server says it is ready."""

@@ -205,6 +205,50 @@ def test_labels_that_controllers_add_are_not_looked_for() -> None:
     assert named(service, deployment()) == []
 
 
+PORT = {"ports": [{"name": "http", "containerPort": 8000}]}
+
+
+def pool_of(port: int) -> Object:
+    selector = {"matchLabels": {"app": "d"}}
+    return made(
+        "InferencePool",
+        "o",
+        spec={"selector": selector, "targetPorts": [{"number": port}], "endpointPickerRef": {"name": UNKNOWN}},
+    )
+
+
+def service_to(port: str) -> Object:
+    return made("Service", "o", spec={"selector": {"app": "d"}, "ports": [{"port": 80, "targetPort": port}]})
+
+
+def monitor_of(port: str) -> Object:
+    spec = {"selector": {"matchLabels": {"app": "d"}}, "podMetricsEndpoints": [{"port": port}]}
+    return made("PodMonitor", "o", spec=spec)
+
+
+@pytest.mark.parametrize(
+    ("right", "wrong"),
+    [
+        (service_to("http"), service_to("htp")),
+        (monitor_of("http"), monitor_of("metrics")),
+        (pool_of(8000), pool_of(8001)),
+    ],
+    ids=["Service", "PodMonitor", "InferencePool"],
+)
+def test_ports_must_be_on_the_pods_selected(right: Object, wrong: Object) -> None:
+    assert named(right, deployment(container=PORT)) == []
+    found = named(wrong, deployment(container=PORT))
+    assert len(found) == 1
+    assert "none of the pods it selects has it" in found[0]
+
+
+def test_a_route_names_a_listener_of_its_gateway() -> None:
+    gateway = made("Gateway", "g", spec={"listeners": [{"name": "https"}]})
+    for section, expected in (("https", 0), ("http", 1)):
+        route = made("HTTPRoute", "r", spec={"parentRefs": [{"name": "g", "sectionName": section}]})
+        assert len(named(route, gateway)) == expected
+
+
 def test_two_objects_cannot_share_a_name() -> None:
     assert "rendered twice" in named(deployment(), deployment())[0]
 

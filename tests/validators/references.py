@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from tests.validators import selectors
 from tests.validators.unknown import is_unknown
 
 Object = dict[str, Any]
@@ -10,14 +11,6 @@ Key = tuple[str, str, str]  # kind, namespace, name
 BUILT_IN = frozenset({"default", "kube-system", "kube-public", "kube-node-lease"})
 GIVEN: frozenset[Key] = frozenset(
     {("PriorityClass", "", "system-cluster-critical"), ("PriorityClass", "", "system-node-critical")}
-)
-# Labels that controllers put on pods: a selector on them cannot be checked against a template.
-ADDED = (
-    "leaderworkerset.sigs.k8s.io/",
-    "disaggregatedset.x-k8s.io/",
-    "nvidia.com/",
-    "grove.io/",
-    "gateway.networking.k8s.io/",
 )
 # What a chart makes under its release's name.
 MADE_BY_CHART: dict[str, tuple[tuple[str, str], ...]] = {
@@ -32,16 +25,15 @@ def findings(objects: list[Object], releases: list[Mapping[str, Any]]) -> list[s
     keys = [_key(obj) for obj in objects]
     held = set(keys) | GIVEN | set(_made(releases))
     found = [f"{kind} {namespace}/{name}: rendered twice" for kind, namespace, name in sorted(set(_twice(keys)))]
-    pods = [(_namespace(obj), labels) for obj in objects for labels in _pod_labels(obj)]
+    known = selectors.pods(objects)
     for obj in objects:
         kind, namespace, name = _key(obj)
         where = f"{kind} {namespace}/{name}" if namespace else f"{kind} {name}"
         for wanted in _named(obj):
             if wanted not in held and not any(is_unknown(part) for part in wanted):
                 found.append(f"{where}: names {wanted[0]} {wanted[1]}/{wanted[2]}, which nothing makes")
-        selector = _selector(obj)
-        if selector and not _selects(selector, namespace, pods):
-            found.append(f"{where}: selects no pod: {selector}")
+        found += [f"{where}: {finding}" for finding in selectors.findings(obj, known)]
+        found += [f"{where}: {finding}" for finding in _sections(obj, objects)]
     return found + _namespaces(objects, releases)
 
 
@@ -76,35 +68,6 @@ def _made(releases: list[Mapping[str, Any]]) -> Iterator[Key]:
             yield kind, str(release.get("namespace")), name.format(name=release.get("name"))
 
 
-def _pod_labels(obj: Object) -> Iterator[dict[str, str]]:
-    from tests.validators.graph import pod_templates
-
-    for _, template in pod_templates({k: v for k, v in obj.items() if k != "metadata"}):
-        labels = (template.get("metadata") or {}).get("labels") or {}
-        yield labels if isinstance(labels, dict) else {}
-
-
-def _selector(obj: Object) -> dict[str, str]:
-    """The labels by which an object must find pods: of services, budgets and inference pools."""
-    spec = obj.get("spec") or {}
-    if not isinstance(spec, dict):
-        return {}
-    selector = spec.get("selector") or {}
-    if obj.get("kind") in ("PodDisruptionBudget", "InferencePool"):
-        selector = selector.get("matchLabels") or {} if isinstance(selector, dict) else {}
-    elif obj.get("kind") != "Service":
-        return {}
-    return selector if isinstance(selector, dict) else {}
-
-
-def _selects(selector: dict[str, str], namespace: str, pods: list[tuple[str, dict[str, str]]]) -> bool:
-    asked = {k: v for k, v in selector.items() if not k.startswith(ADDED)}
-    return any(
-        place == namespace and all(labels.get(k) == v or is_unknown(v) for k, v in asked.items())
-        for place, labels in pods
-    )
-
-
 def _named(obj: Object) -> Iterator[Key]:
     from tests.validators.graph import pod_templates
 
@@ -133,6 +96,18 @@ def _named(obj: Object) -> Iterator[Key]:
     elif kind in ("RoleBinding", "ClusterRoleBinding"):
         role = obj.get("roleRef") or {}
         yield role.get("kind", ""), namespace if role.get("kind") == "Role" else "", role.get("name", "")
+
+
+def _sections(route: Object, objects: list[Object]) -> Iterator[str]:
+    """Listeners that a route names and its Gateway does not have."""
+    if route.get("kind") != "HTTPRoute":
+        return
+    for parent in _dig(route, "spec").get("parentRefs") or []:
+        key = (parent.get("kind", "Gateway"), parent.get("namespace", _namespace(route)), parent.get("name"))
+        gateway = next((o for o in objects if _key(o) == key), None)
+        listeners = [item.get("name") for item in _dig(gateway, "spec").get("listeners") or []]
+        if gateway is not None and parent.get("sectionName") not in (None, *listeners):
+            yield f"{key[0]} {key[2]} has no listener {parent['sectionName']!r}"
 
 
 def _dig(value: Any, *keys: str) -> Object:

@@ -7,10 +7,11 @@ from typing import Any
 
 from components.llmd.epp import KV_EVENTS_PORT, KV_REPLAY_PORT
 from components.llmd.ports import POOL_PORT, Ports, ports
-from components.llmd.transfer import NIXL_PORT, transfer_env, transfer_words
+from components.llmd.tiers import tier_volumes
+from components.llmd.transfer import NIXL_PORT, replaced_flags, transfer_env, transfer_words
 from components.serving import engine_container, engine_words, probes, weights
 from headwater.plan import ModelPlan, Plan, Role
-from headwater.settings.llmd import RoutingPath
+from headwater.settings.llmd import KvTier, RoutingPath
 
 MASTER_PORT = 29500
 RPC_PORT = 5555
@@ -36,8 +37,14 @@ def engine(
     """
     where = ports(role, path)
     wide = path == "wide-ep"
+    tier = plan.settings.llmd.kv_tier
     container = engine_container(
-        plan, model, role, token_secret=token_secret, env=_env(model, role, path, wide=wide and role.nodes > 1)
+        plan,
+        model,
+        role,
+        token_secret=token_secret,
+        env=_env(model, role, path, tier),
+        mounts=tier_volumes(model, role, tier)[1],
     )
     words = [weights(plan, model).model, *arguments(plan, model, role, path)]
     if role.nodes > 1 and wide:
@@ -54,7 +61,8 @@ def engine(
 def arguments(plan: Plan, model: ModelPlan, role: Role, path: RoutingPath) -> list[str]:
     """Every argument after the model: the plan's, then what this way of routing adds."""
     where = ports(role, path)
-    found = engine_words(role)
+    tier = plan.settings.llmd.kv_tier
+    found = engine_words(role, without=replaced_flags(model, role, tier))
     if not role.has("--served-model-name"):
         found.append(f"--served-model-name={model.name}")
     if not role.has("--port"):
@@ -65,7 +73,7 @@ def arguments(plan: Plan, model: ModelPlan, role: Role, path: RoutingPath) -> li
         found += _events(model, role)
     if path == "wide-ep":
         found += _wide(role, where)
-    return found + transfer_words(model, role, plan.settings.llmd.kv_tier)
+    return found + transfer_words(model, role, tier)
 
 
 def _events(model: ModelPlan, role: Role) -> list[str]:
@@ -108,11 +116,11 @@ def _group_words(role: Role, *, worker: bool) -> list[str]:
     return [*words, "--headless"] if worker else words
 
 
-def _env(model: ModelPlan, role: Role, path: RoutingPath, *, wide: bool) -> list[dict[str, Any]]:
-    found = transfer_env(model, role, path)
+def _env(model: ModelPlan, role: Role, path: RoutingPath, tier: KvTier) -> list[dict[str, Any]]:
+    found = transfer_env(model, role, path, tier)
     if path == "precise":
         found.append({"name": "POD_IP", "valueFrom": {"fieldRef": {"fieldPath": "status.podIP"}}})
-    if wide:
+    if path == "wide-ep" and role.nodes > 1:
         found.append({"name": "LOCAL_RANKS", "value": str(ports(role, path).ranks)})
     return found
 

@@ -12,6 +12,7 @@ from components.llmd.epp import KV_EVENTS_PORT, KV_REPLAY_PORT
 from components.llmd.labels import pool_labels
 from components.llmd.ports import ports
 from components.llmd.router import EXT_PROC_PORT, METRICS_PORT, PROXY_PORT, picker_service
+from components.llmd.tiers import mooncake_wanted
 from components.serving import MODEL_LABEL
 from headwater.catalog.releases import charts
 from headwater.plan import ModelPlan, Plan
@@ -85,7 +86,8 @@ def server_policy(plan: Plan, model: ModelPlan, path: RoutingPath, gateway: Peer
     egress: list[Rule] = [dns(), {"to": [EVERYWHERE_BUT_METADATA], "ports": tcp(443)}]
     if plan.settings.weights.mirror is not None:
         egress.append({"to": [POD_IDENTITY], "ports": tcp(80)})
-    if model.disaggregated or any(role.nodes > 1 for role in model.roles):
+    shares = mooncake_wanted(model, plan.settings.llmd.kv_tier)
+    if model.disaggregated or shares or any(role.nodes > 1 for role in model.roles):
         own: Peer = {"podSelector": {"matchLabels": {MODEL_LABEL: model.name}}}
         ingress.append({"from": [own]})
         egress.append({"to": [own]})

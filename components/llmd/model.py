@@ -27,11 +27,19 @@ from components.llmd.router import router
 from components.llmd.routes import http_route_spec
 from components.llmd.routing import render_service
 from components.llmd.scaling import horizontal_pod_autoscaler, scaled_object, scaled_roles
+from components.llmd.tiers import (
+    MOONCAKE_RPC,
+    mooncake_config,
+    mooncake_labels,
+    mooncake_master,
+    mooncake_name,
+    mooncake_wanted,
+)
 from components.llmd.workloads import deployment, disaggregated_set, elastic, leader_worker_set
 from components.platform.model import PlatformRefs
 from components.serving import ROLE_LABEL, model_labels, workload_name
 from headwater.plan import ModelPlan, Plan, Role
-from headwater.plan.llmd_rules import routing_path
+from headwater.plan.llmd_paths import routing_path
 
 SCALED = ("spec.replicas",)
 
@@ -66,6 +74,8 @@ class ModelServing(pulumi.ComponentResource):
         self._path = routing_path(plan.settings.llmd, model)
         self._objects = Objects(name, self, platform, [*platform.ready, *after], model_labels(model))
         self._front = front
+        if mooncake_wanted(model, plan.settings.llmd.kv_tier):
+            self._mooncake()
         self.servers = self._servers()
         self._budget()
         if self._path == "precise":
@@ -162,6 +172,19 @@ class ModelServing(pulumi.ComponentResource):
                 spec=spec,
                 opts=self._objects.options(),
             )
+
+    def _mooncake(self) -> None:
+        """The master of the model's shared KV store, and what its servers read to find it."""
+        name = mooncake_name(self._model)
+        named = self._objects.metadata(name)
+        prefix = f"{self._objects.prefix}-mooncake"
+        data = {"config.json": mooncake_config(self._model, self._namespace)}
+        k8s.core.v1.ConfigMap(f"{prefix}-config", metadata=named, data=data, opts=self._objects.options())
+        spec: Any = mooncake_master(self._plan, self._model)
+        k8s.apps.v1.Deployment(prefix, metadata=named, spec=spec, opts=self._objects.options())
+        ports = [{"name": "rpc", "port": MOONCAKE_RPC, "targetPort": MOONCAKE_RPC, "protocol": "TCP"}]
+        service: Any = {"selector": mooncake_labels(self._model), "ports": ports}
+        k8s.core.v1.Service(f"{prefix}-service", metadata=named, spec=service, opts=self._objects.options())
 
     def _render(self) -> None:
         """Where the router has prompts turned into tokens: the servers themselves."""

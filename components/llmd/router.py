@@ -18,7 +18,7 @@ from components.platform.model import PlatformRefs
 from components.serving import image
 from components.serving.quantities import cpu
 from headwater.plan import ModelPlan, Plan
-from headwater.plan.llmd_rules import routing_path
+from headwater.plan.llmd_paths import routing_path
 
 CONFIG_FILE = "epp.yaml"
 CONFIG_HASH = "headwater/config-hash"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from components.llmd.epp import FlowPlan, Routing
 from components.llmd.ports import POOL_PORT, ports
 from headwater.plan import ModelPlan, Plan
-from headwater.plan.llmd_rules import offload_tokens
+from headwater.plan.llmd_paths import offload_tokens
 from headwater.settings.llmd import RoutingPath
 
 LOOK_AHEAD = 8

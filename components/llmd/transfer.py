@@ -5,12 +5,11 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from components.llmd.tiers import HASH_SEED, OFFLOAD_FLAGS, tier_connector, tier_env
 from headwater.plan import ModelPlan, Role
 from headwater.settings.llmd import KvTier, RoutingPath
 
 NIXL_PORT = 5600
-HASH_SEED = "42"
-"""One seed on every server: blocks that outlive a process are found again only under the same hashes."""
 
 Connector = dict[str, Any]
 
@@ -26,33 +25,29 @@ def nixl(role: Role) -> Connector:
     return connector
 
 
-def offload(role: Role) -> Connector:
-    """Host memory behind GPU memory, by the engine itself; bytes for the whole replica."""
-    size = int(role.offload_gib * 2**30)
-    return {
-        "kv_connector": "OffloadingConnector",
-        "kv_role": "kv_both",
-        "kv_connector_extra_config": {"cpu_bytes_to_use": size},
-    }
-
-
 def connectors(model: ModelPlan, role: Role, tier: KvTier) -> list[Connector]:
     """Every connector a role needs, in the order lookups try them."""
-    del tier
-    found = []
-    if model.disaggregated:
-        found.append(nixl(role))
+    found = [nixl(role)] if model.disaggregated else []
     if role.offload_gib > 0:
-        found.append(offload(role))
+        found.append(tier_connector(role, tier))
     return found
+
+
+def plan_speaks(model: ModelPlan, role: Role, tier: KvTier) -> bool:
+    """Whether the plan's own arguments already say all about transfer and tiers."""
+    plain = not model.disaggregated and tier.engine == "native" and tier.files == "off"
+    return role.has("--kv-transfer-config") or (plain and role.has(OFFLOAD_FLAGS[0]))
+
+
+def replaced_flags(model: ModelPlan, role: Role, tier: KvTier) -> tuple[str, ...]:
+    """Arguments of the plan that a connector of ours says instead."""
+    return () if plan_speaks(model, role, tier) else OFFLOAD_FLAGS
 
 
 def transfer_words(model: ModelPlan, role: Role, tier: KvTier) -> list[str]:
     """The engine's ``--kv-transfer-config``; empty when nothing moves or the plan has already said how."""
-    if role.has("--kv-transfer-config") or role.has("--kv-offloading-size"):
-        return []
     wanted = connectors(model, role, tier)
-    if not wanted:
+    if not wanted or plan_speaks(model, role, tier):
         return []
     config = wanted[0]
     if len(wanted) > 1:
@@ -64,7 +59,7 @@ def transfer_words(model: ModelPlan, role: Role, tier: KvTier) -> list[str]:
     return [f"--kv-transfer-config={json.dumps(config, separators=(',', ':'))}"]
 
 
-def transfer_env(model: ModelPlan, role: Role, path: RoutingPath) -> list[dict[str, Any]]:
+def transfer_env(model: ModelPlan, role: Role, path: RoutingPath, tier: KvTier) -> list[dict[str, Any]]:
     """Variables the connectors read."""
     env: list[dict[str, Any]] = []
     if model.disaggregated:
@@ -72,6 +67,6 @@ def transfer_env(model: ModelPlan, role: Role, path: RoutingPath) -> list[dict[s
         env.append({"name": "VLLM_NIXL_SIDE_CHANNEL_PORT", "value": str(NIXL_PORT)})
         if role.role == "prefill":
             env.append({"name": "VLLM_HTTP_TIMEOUT_KEEP_ALIVE", "value": "120"})
-    if path in ("tiered", "precise") or role.offload_gib > 0:
+    if path == "precise" or role.offload_gib > 0:
         env.append({"name": "PYTHONHASHSEED", "value": HASH_SEED})
-    return env
+    return env + (tier_env(role, tier) if role.offload_gib > 0 else [])

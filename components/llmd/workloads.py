@@ -8,6 +8,7 @@ from components.llmd.engine import engine
 from components.llmd.labels import selector, server_labels
 from components.llmd.ports import ports
 from components.llmd.sidecar import sidecar
+from components.llmd.tiers import tier_volumes
 from components.serving import SERVICE_ACCOUNT, model_labels, pod_annotations, pod_spec, workload_name
 from headwater.plan import ModelPlan, Plan, Role
 from headwater.settings.llmd import RoutingPath
@@ -40,8 +41,9 @@ def pod_template(
         containers=[engine(plan, model, role, path, token_secret, worker=worker)],
         service_account=SERVICE_ACCOUNT,
         init=behind,
+        volumes=tier_volumes(model, role, plan.settings.llmd.kv_tier)[0],
         group_index=role.nodes > 1,
-        grace_seconds=130 if path == "tiered" else 60,
+        grace_seconds=130 if role.offload_gib > 0 else 60,
     )
     return {
         "metadata": {"labels": server_labels(model, role, serving=not worker), "annotations": pod_annotations()},

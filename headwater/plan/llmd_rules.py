@@ -1,58 +1,52 @@
-"""How llm-d routes each model, and what it cannot do: decided and refused before anything is created."""
+"""What llm-d cannot do as asked: refused before anything is created."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
 from headwater.catalog.router import router_plugins
-from headwater.plan.model import ModelPlan, Role
+from headwater.plan.llmd_paths import routing_path
+from headwater.plan.llmd_unused import unused
+from headwater.plan.model import ModelPlan, Pool
 from headwater.refusal import Fault, did_you_mean
 from headwater.settings import Settings
 from headwater.settings.llmd import Llmd, RoutingPath
 
+MOST_RANKS = 8
+"""Ports an InferencePool can have, one for each rank of a pod."""
 SINGLE_PROCESS_PATHS: tuple[RoutingPath, ...] = ("prefix", "disaggregated", "tiered", "slo", "wide-ep")
 """Paths whose pickers keep state of their own process."""
 
 
-def routing_path(settings: Llmd, model: ModelPlan) -> RoutingPath:
-    """The path of one model: what the stack file says, else what its placement asks for."""
-    if model.name in settings.paths:
-        return settings.paths[model.name]
-    if settings.path != "auto":
-        return settings.path
-    if any(role.parallel.data > 1 and (role.parallel.expert or role.nodes > 1) for role in model.roles):
-        return "wide-ep"
-    if model.disaggregated:
-        return "disaggregated"
-    if any(role.offload_gib > 0 for role in model.roles):
-        return "tiered"
-    return "prefix"
-
-
-def offload_tokens(role: Role) -> int:
-    """Tokens the host tier of one replica holds, 0 without one.
-
-    Host blocks have the layout of GPU blocks, copies on tensor ranks included, so tokens scale with bytes: GPU tokens x
-    host GiB / GiB of all its GPUs' KV caches.
-    """
-    gpu_gib = role.memory.kv.expected * role.gpus
-    if role.offload_gib <= 0 or gpu_gib <= 0:
-        return 0
-    return int(role.kv_tokens * role.offload_gib / gpu_gib)
-
-
-def llmd_faults(settings: Settings, models: Sequence[ModelPlan]) -> list[Fault]:
-    """Everything about llm-d that cannot work as asked, in the order of the stack file.
+def llmd_faults(settings: Settings, models: Sequence[ModelPlan], pools: Sequence[Pool] = ()) -> list[Fault]:
+    """Everything about llm-d that cannot work as asked, or would be accepted and ignored.
 
     Args:
         settings: the stack file.
         models: its models, placed.
+        pools: node pools they run on, to know zones.
     """
     own = settings.llmd
     faults = [*_names(own, models), *_scorers(own), *_picker(own, models), *_flow(own), *_autoscaling(own, models)]
     for index, model in enumerate(models):
         faults += _model(own, index, model)
-    return faults
+        faults += _one_zone(index, model, pools)
+    return [*faults, *unused(settings, models)]
+
+
+def _one_zone(index: int, model: ModelPlan, pools: Sequence[Pool]) -> Iterable[Fault]:
+    if not model.disaggregated and all(role.nodes == 1 for role in model.roles):
+        return
+    zones = {zone for role in model.roles for pool in pools if pool.name == role.pool for zone in pool.zones}
+    if len(zones) > 1:
+        accelerator = model.roles[0].accelerator
+        yield Fault(
+            f"headwater:serving.models[{index}]",
+            model.name,
+            f"Its servers exchange tensors or KV blocks over EFA, which does not leave a zone, and would run in "
+            f"{', '.join(sorted(zones))}.",
+            f"Name one zone first in `headwater:capacity.{accelerator}.zones`.",
+        )
 
 
 def _names(own: Llmd, models: Sequence[ModelPlan]) -> Iterable[Fault]:
@@ -210,6 +204,21 @@ def _model(own: Llmd, index: int, model: ModelPlan) -> list[Fault]:
             "index would claim what is not cached (llm-d-router#2362).",
             "Use `prefix`.",
         )
+    if chosen == "precise" and any(role.parallel.data > 1 for role in model.roles):
+        refuse(
+            path,
+            chosen,
+            f"`{model.name}` has data-parallel ranks; each publishes its events on a port of its own, which one pool "
+            "port cannot tell apart.",
+            "Use `wide-ep` or `prefix`.",
+        )
+    if chosen != "wide-ep" and any(role.parallel.data > 1 and role.nodes > 1 for role in model.roles):
+        refuse(
+            path,
+            chosen,
+            f"Data-parallel ranks of `{model.name}` on several nodes are started rank by rank only on path `wide-ep`.",
+            "Use `wide-ep`.",
+        )
     if chosen == "slo" and model.disaggregated and not own.streaming:
         refuse(
             path,
@@ -247,6 +256,9 @@ def _wide_ep(path: str, at: str, model: ModelPlan) -> list[Fault]:
             break
         if role.nodes > 1 and role.pod.efa == 0:
             faults.append(Fault(path, "wide-ep", "All-to-all between nodes needs EFA.", "Use whole nodes with EFA."))
+        if role.parallel.data % role.nodes or role.parallel.data // role.nodes > MOST_RANKS:
+            why = f"{role.parallel.data} ranks on {role.nodes} nodes: each pod must hold the same number, at most 8."
+            faults.append(Fault(path, "wide-ep", why, "Choose `data-parallel-size` as a multiple of the nodes."))
         backend = role.arg("--all2all-backend") or ""
         if role.nodes > 1 and backend in ("deepep_low_latency", "deepep_high_throughput"):
             faults.append(

@@ -70,12 +70,12 @@ class KvTier(Frozen):
 
     Attributes:
         engine: ``native`` (the engine's own offloading), ``lmcache`` or ``mooncake``.
-        files: a file system tier below host memory: ``nvme`` of the node, ``efs`` or ``fsx`` shared by all nodes.
+        files: a file tier below host memory: ``nvme`` of the node.
         gibibytes: size of the file tier, GiB.
     """
 
     engine: Literal["native", "lmcache", "mooncake"] = "native"
-    files: Literal["off", "nvme", "efs", "fsx"] = "off"
+    files: Literal["off", "nvme"] = "off"
     gibibytes: Annotated[int, Field(ge=1)] = 1024
 
 

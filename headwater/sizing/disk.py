@@ -18,5 +18,5 @@ def checkpoint_bytes(arch: Architecture, weights: WeightFormat) -> float:
     """
     stored = replace(weight_format("bf16"), repository=weights.repository) if weights.online else weights
     drafts = arch.mtp_layers if any(layer.mixer is not None for layer in arch.layers) else 0
-    stage = stage_weights(arch, stored, Split(), kernel="triton-old", draft_layers=drafts)[0]
+    stage = stage_weights(arch, stored, Split(), kernel="files", draft_layers=drafts)[0]
     return stage.total - stage.absorbed - stage.rotary

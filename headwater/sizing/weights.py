@@ -117,6 +117,7 @@ def _expert_padding(kind: str, layer: Layer, h: int, s: Split, kernel: str) -> f
         "triton": (64, 256, scales),
         "marlin": (128, 256, 1.0),
         "native": (128, 128, 1.0),
+        "files": (1, 1, 1.0),
     }[kernel]
     return pad(width, wide) / width * pad(inner, deep) / inner * factor
 
@@ -167,7 +168,8 @@ def stage_weights(
         arch: the model's shapes.
         fmt: how the checkpoint stores them.
         split: parallel sizes.
-        kernel: mxfp4 kernel, which decides padding: ``triton-old``, ``triton``, ``marlin``, ``native``.
+        kernel: mxfp4 kernel, which decides padding: ``triton-old``, ``triton``, ``marlin``, ``native``;
+            ``files`` for none, as on disk.
         tower_copied: the vision tower is replicated over tensor-parallel ranks (older vLLM).
         draft_layers: multi-token-prediction layers loaded for speculative decoding, on the last stage.
     """

@@ -45,6 +45,7 @@ def engine(
         token_secret=token_secret,
         env=_env(model, role, path, tier),
         mounts=tier_volumes(model, role, tier)[1],
+        more_disk_gib=tier.gibibytes if tier.files == "nvme" and role.offload_gib > 0 else 0,
     )
     words = [weights(plan, model).model, *arguments(plan, model, role, path)]
     if role.nodes > 1 and wide:

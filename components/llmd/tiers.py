@@ -6,6 +6,7 @@ import json
 from typing import Any
 
 from components.serving import image, model_labels, plain_security
+from components.serving.quantities import gibibytes
 from headwater.plan import ModelPlan, Plan, Role
 from headwater.settings.llmd import KvTier
 
@@ -70,7 +71,7 @@ def tier_volumes(model: ModelPlan, role: Role, tier: KvTier) -> tuple[list[Named
     if role.offload_gib <= 0:
         return volumes, mounts
     if tier.files == "nvme":
-        volumes.append({"name": FILES_VOLUME, "emptyDir": {"sizeLimit": f"{tier.gibibytes}Gi"}})
+        volumes.append({"name": FILES_VOLUME, "emptyDir": {"sizeLimit": gibibytes(tier.gibibytes)}})
         mounts.append({"name": FILES_VOLUME, "mountPath": FILES})
     if tier.engine == "mooncake":
         volumes.append({"name": "mooncake", "configMap": {"name": mooncake_name(model)}})
@@ -143,5 +144,5 @@ def mooncake_master(plan: Plan, model: ModelPlan) -> Named:
     }
 
 
-def _bytes(gibibytes: float) -> int:
-    return int(gibibytes * 2**30)
+def _bytes(gib: float) -> int:
+    return int(gib * 2**30)

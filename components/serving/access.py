@@ -1,4 +1,4 @@
-"""The identity of model pods: a service account without a token, and the role that reads the weights mirror."""
+"""What model pods share: a service account without a token, the role that reads the mirror, priority classes."""
 
 from __future__ import annotations
 
@@ -7,13 +7,14 @@ import pulumi_aws as aws
 import pulumi_kubernetes as k8s
 
 from components.platform.model import PlatformRefs
+from components.serving.priority import priority_classes
 from headwater.plan import Plan
 
 SERVICE_ACCOUNT = "model-server"
 
 
 class ModelIdentity(pulumi.ComponentResource):
-    """Service account of every model pod in the namespace.
+    """Service account of every model pod in the namespace, and the classes of their priorities.
 
     Attributes:
         service_account: its name.
@@ -39,6 +40,14 @@ class ModelIdentity(pulumi.ComponentResource):
                 service_account=SERVICE_ACCOUNT,
                 role_arn=platform.model_service_account_role,
                 opts=pulumi.ResourceOptions(parent=self, depends_on=[account]),
+            )
+        for class_name, value in priority_classes(plan.models).items():
+            k8s.scheduling.v1.PriorityClass(
+                f"{name}-{class_name}",
+                metadata={"name": class_name},
+                value=value,
+                description="Models of this priority in Headwater's stack file",
+                opts=pulumi.ResourceOptions(parent=self, provider=platform.kubernetes),
             )
         self.service_account = SERVICE_ACCOUNT
         self.register_outputs({})

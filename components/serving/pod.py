@@ -9,6 +9,7 @@ from components.serving.environment import environment
 from components.serving.images import engine_image
 from components.serving.names import ENGINE_CONTAINER, role_labels
 from components.serving.placement import DO_NOT_DISRUPT, affinity, node_selector, tolerations
+from components.serving.priority import priority_class
 from components.serving.resources import resources
 from components.serving.security import container_security, pod_security
 from components.serving.volumes import scratch
@@ -34,6 +35,7 @@ def engine_container(
     token_secret: str | None,
     env: Sequence[dict[str, Any]] = (),
     mounts: Sequence[dict[str, Any]] = (),
+    more_disk_gib: int = 0,
     name: str = ENGINE_CONTAINER,
 ) -> dict[str, Any]:
     """The engine's container without command, arguments, ports and probes, which each stack adds.
@@ -45,6 +47,7 @@ def engine_container(
         token_secret: Secret with the hub token, or None.
         env: more variables, after ours.
         mounts: more mounts, after ours.
+        more_disk_gib: local disk beyond the plan's, GiB.
         name: of the container.
     """
     source = weights(plan, model)
@@ -53,7 +56,7 @@ def engine_container(
         "image": engine_image(plan, role),
         "imagePullPolicy": "IfNotPresent",
         "env": [*environment(role, token_secret), *source.env, *env],
-        "resources": resources(role),
+        "resources": resources(role, more_disk_gib),
         "securityContext": container_security(role),
         "volumeMounts": [*scratch(role)[1], *source.mounts, *mounts],
     }
@@ -106,6 +109,8 @@ def pod_spec(
         "containers": list(containers),
         "volumes": [*scratch(role)[0], *source.volumes, *volumes],
     }
+    if model.priority:
+        spec["priorityClassName"] = priority_class(model.priority)
     if placed := affinity(model, role, group_index=group_index):
         spec["affinity"] = placed
     if starters := [*source.init, *init]:

@@ -11,8 +11,8 @@ EFA = "vpc.amazonaws.com/efa"
 Resources = dict[str, dict[str, str]]
 
 
-def resources(role: Role) -> Resources:
-    """Requests and limits of the engine's container.
+def resources(role: Role, more_disk_gib: int = 0) -> Resources:
+    """Requests and limits of the engine's container; ``more_disk_gib`` of local disk beyond the plan's.
 
     Memory is guaranteed (request = limit, shared memory counts against it). CPU has no limit: a throttled tokenizer
     starves a GPU. GPUs and EFA interfaces stand on both sides, as extended resources must. Huge pages are not
@@ -27,7 +27,7 @@ def resources(role: Role) -> Resources:
         "requests": {
             "cpu": cpu(role.pod.cpu_millis),
             "memory": memory,
-            "ephemeral-storage": gibibytes(role.pod.ephemeral_gib),
+            "ephemeral-storage": gibibytes(role.pod.ephemeral_gib + more_disk_gib),
             **devices,
         },
         "limits": {"memory": memory, **devices},

@@ -4,21 +4,34 @@ from __future__ import annotations
 
 import pytest
 
-from tests.factories import disaggregated_model, make_model, make_plan, make_role, multi_node_model
+from tests.llmd.cases import ACCELERATORS, ALL
 from tests.llmd.world import world
 from tests.validators.graph import judges, resource_findings
 
-SHAPES = {
-    "one-gpu": lambda gpu: make_model(roles=(make_role(accelerator=gpu),)),
-    "two-nodes": multi_node_model,
-    "disaggregated": disaggregated_model,
-}
 
-
-@pytest.mark.parametrize("accelerator", ["h100", "h200"])
-@pytest.mark.parametrize("shape", sorted(SHAPES))
-def test_every_object_passes_the_judges(shape, accelerator, shared):
-    made = world(make_plan(models=(SHAPES[shape](accelerator),)))
+@pytest.mark.parametrize("accelerator", ACCELERATORS)
+@pytest.mark.parametrize("case", sorted(ALL))
+def test_every_object_passes_the_judges(case, accelerator, shared):
+    made = world(ALL[case](accelerator))
     bench = judges(shared)
     found = {r.urn: f for r in made.resources if (f := resource_findings(r, bench))}
     assert not found
+
+
+@pytest.mark.parametrize("case", sorted(ALL))
+def test_the_same_plan_gives_the_same_resources(case):
+    first, second = world(ALL[case]("h200")), world(ALL[case]("h200"))
+    by_name = [sorted((r.urn, str(r.inputs)) for r in w.resources) for w in (first, second)]
+    assert by_name[0] == by_name[1]
+
+
+@pytest.mark.parametrize("case", sorted(ALL))
+def test_every_object_name_fits_and_is_made_once(case):
+    made = world(ALL[case]("h100")).resources
+    names = [
+        (r.type, r.inputs["metadata"].get("namespace"), r.inputs["metadata"]["name"])
+        for r in made
+        if isinstance(r.inputs.get("metadata"), dict)
+    ]
+    assert len(names) == len(set(names))
+    assert all(len(name) <= 63 for _, _, name in names)

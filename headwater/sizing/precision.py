@@ -12,7 +12,7 @@ from headwater.refusal import nearest
 from headwater.sizing.units import SizingError
 
 CLASSES = ("attention", "mlp", "shared", "experts", "head", "tower")
-WORDS = ("fp32", "bf16", "fp16", "fp8", "int8", "int4")
+WORDS = ("fp32", "bf16", "fp16", "fp8", "int8", "int4", "fp4")
 REFUSED = {
     "gguf": "GGUF files mix block types per tensor",
     "bitsandbytes": "bitsandbytes packs weights while loading",
@@ -182,7 +182,8 @@ def parse_format(model: Model, precision: str | None) -> WeightFormat:
     if wanted not in WORDS:
         wanted = weight_format(wanted).name
     for checkpoint in model.checkpoints:
-        if checkpoint.format == wanted or (wanted in WORDS and formats[checkpoint.format]["word"] == wanted):
+        form = checkpoint.format
+        if form == wanted or form.startswith(f"{wanted}-") or (wanted in WORDS and formats[form]["word"] == wanted):
             return _from_checkpoint(checkpoint)
     plain = next((c for c in model.checkpoints if c.format in {"bf16", "fp16", "fp32"}), None)
     if plain is not None and wanted in {"fp32", "fp16", "bf16"}:

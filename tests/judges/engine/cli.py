@@ -77,7 +77,8 @@ class Pulumi:
         extra: Mapping[str, str] | None = None,
     ):
         self.project, self._binary = project, binaries["pulumi"]
-        (home / "state").mkdir(parents=True, exist_ok=True)
+        self.state = home / "state"
+        self.state.mkdir(parents=True, exist_ok=True)
         tools = home / "bin"
         tools.mkdir(exist_ok=True)
         with contextlib.suppress(FileExistsError):
@@ -87,7 +88,7 @@ class Pulumi:
             "PATH": f"{tools}:/usr/bin:/bin",
             "HOME": str(home),
             "PULUMI_HOME": str(home / "pulumi"),
-            "PULUMI_BACKEND_URL": f"file://{home / 'state'}",
+            "PULUMI_BACKEND_URL": f"file://{self.state}",
             "PULUMI_CONFIG_PASSPHRASE": PASSPHRASE,
             "PULUMI_SKIP_UPDATE_CHECK": "true",
             "PULUMI_DISABLE_AUTOMATIC_PLUGIN_ACQUISITION": "true",

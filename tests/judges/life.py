@@ -1,0 +1,111 @@
+"""One environment's whole life in a simulated world, step by step; a step that failed fails what follows from it."""
+
+import copy
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+
+from headwater.plan import Plan, build_plan
+from headwater.settings import settings_from_config
+
+from . import placement
+from .engine.harness import Harness
+from .stored import inventory
+from .world.daemon import wait_until
+from .world.world import World
+
+Object = dict[str, Any]
+MARKER = "hf_judgesMarkerThatMustNeverBeSeen"
+OTHER = {"llm-d": "dynamo", "dynamo": "llm-d"}
+
+
+class Life:
+    """A stack in its world.
+
+    Attributes:
+        serving: the serving stack that is deployed.
+        before: objects in the API server before the first ``up``.
+    """
+
+    def __init__(self, world: World, harness: Harness, stack: str, config: Object):
+        self.world, self.harness, self.stack, self.config = world, harness, stack, copy.deepcopy(config)
+        self.pulumi = harness.pulumi
+        self.before = inventory(world.kube)
+        self.seen = ""
+        self._failed = ""
+        for pool in self.plan.pools:
+            for reservation in pool.reservations:
+                zone, count = reservation.zone or pool.zones[0], reservation.instances or 1
+                world.aws.reserve(reservation.id, pool.instances[0], zone, count)
+        self.pulumi.init(stack)
+        if "headwater:huggingFace" not in config:
+            self.pulumi.run("config", "set", "--secret", "--path", "headwater:huggingFace.token", MARKER)
+
+    @property
+    def serving(self) -> str:
+        """The serving stack of the stack file as it is now."""
+        return str(self.config["headwater:serving"]["stack"])
+
+    @property
+    def plan(self) -> Plan:
+        """The plan of the stack file as it is now."""
+        return build_plan(settings_from_config(self.config, self.stack))
+
+    def change_serving(self, change: Object) -> None:
+        """Edit ``headwater:serving`` in the stack file."""
+        self.config["headwater:serving"] = self.config["headwater:serving"] | change
+        self.pulumi.configure(self.stack, {"headwater:serving": self.config["headwater:serving"]})
+
+    @contextmanager
+    def step(self, name: str) -> Iterator[None]:
+        """A step of the life; after a failed one the rest is not worth running."""
+        if self._failed:
+            pytest.skip(f"the step before failed: {self._failed}")
+        try:
+            yield
+        except BaseException:
+            self._failed = name
+            raise
+
+    def up(self, *args: str) -> None:
+        """``pulumi up``; everything it says is kept for the search for secrets."""
+        self.seen += self.pulumi.up(*args).text
+
+    def changes(self) -> list[tuple[str, str]]:
+        """(operation, URN) of everything a preview would change."""
+        steps = self.pulumi.preview()["steps"]
+        return [(step["op"], step["urn"]) for step in steps if step["op"] != "same"]
+
+    def settle(self, pods: int, *, seconds: float = 120) -> None:
+        """Wait until so many model pods run and every node is initialised."""
+
+        def settled() -> bool:
+            self.world.plane.check()
+            running = placement.model_pods(self.world)
+            claims = self.world.kube.list("karpenter.sh/v1", "NodeClaim")
+            ready = all(
+                any(
+                    item["type"] == "Initialized" and item["status"] == "True" for item in claim["status"]["conditions"]
+                )
+                for claim in claims
+                if claim.get("status")
+            )
+            return len(running) == pods and not placement.not_running(self.world) and ready and bool(claims)
+
+        try:
+            wait_until(f"{pods} model pods run", settled, seconds=seconds, every=0.5)
+        except TimeoutError as error:
+            raise AssertionError(f"{error}\n" + "\n".join(self.story())) from None
+
+    def story(self) -> list[str]:
+        """What a person would look at: pods that wait, the scheduler's and Karpenter's last words."""
+        lines = placement.not_running(self.world)
+        events = [item for item in self.world.kube.list("v1", "Event") if item.get("type") == "Warning"]
+        lines += sorted({f"{item['involvedObject']['name']}: {item['message'][:300]}" for item in events})[-15:]
+        log = self.world.logs / "karpenter.log"
+        if log.exists():
+            lines += [line[:500] for line in log.read_text().splitlines() if '"ERROR"' in line][-5:]
+        lines += [f"joiner: {error}" for error in self.world.joiner.errors[-3:]]
+        return lines + [f"follower: {error}" for error in self.world.follower.errors[-3:]]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from headwater.sizing.units import GIB, Band
 
 if TYPE_CHECKING:
-    from headwater.sizing.engine import Sizing
+    from headwater.sizing.result import Sizing
 
 
 @dataclass(frozen=True)

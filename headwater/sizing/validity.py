@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from functools import lru_cache
 
 from headwater.catalog.architecture import Architecture, Attention, Compressed, GatedDelta, Kda, Mamba2, Mla
-from headwater.sizing.engine import SizingRequest
 from headwater.sizing.engine import newest_version as _newest
 from headwater.sizing.precision import WeightFormat
+from headwater.sizing.result import SizingRequest
 from headwater.sizing.shards import Split
 from headwater.sizing.units import pad
 from headwater.sizing.version import parse_version, since

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass, fields
+from pathlib import Path
 from typing import Any
+
+import yaml
 
 
 class CalibrationError(ValueError):
@@ -75,3 +78,30 @@ class Calibration:
         if missing := [k for k in ("version", "gpu", "visible_gib") if k not in entry]:
             raise CalibrationError(f"calibration entry: missing {', '.join(missing)}")
         return cls(**{**entry, "version": str(entry["version"])})
+
+
+def load_calibrations(path: Path) -> dict[str, Calibration]:
+    """Entries of a YAML file that `headwater calibrate --write` made, by key; none when the file does not exist.
+
+    Raises:
+        CalibrationError: when the file is not of that form.
+    """
+    if not path.is_file():
+        return {}
+    document = yaml.safe_load(path.read_text(encoding="utf-8")) or {}
+    entries = document.get("calibrations") if isinstance(document, dict) else None
+    if not isinstance(entries, dict):
+        raise CalibrationError(f"{path}: expected a mapping `calibrations` of entries")
+    return {str(key): Calibration.from_dict(entry) for key, entry in entries.items()}
+
+
+def save_calibration(path: Path, entry: Calibration) -> str:
+    """Add or replace one entry of the file, keys sorted; returns the entry's key.
+
+    Raises:
+        CalibrationError: when the existing file is not of the expected form.
+    """
+    entries = {**load_calibrations(path), entry.name: entry}
+    document = {"calibrations": {key: entries[key].to_dict() for key in sorted(entries)}}
+    path.write_text(yaml.safe_dump(document, sort_keys=True, allow_unicode=True), encoding="utf-8")
+    return entry.name

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from dataclasses import replace
 
 from headwater.catalog.architecture import Architecture
@@ -18,7 +19,7 @@ from headwater.sizing.units import GIB, Band, SizingError
 from headwater.sizing.version import Version, parse_version, since, within
 from headwater.sizing.weights import stage_weights
 
-__all__ = ["Addend", "Sizing", "SizingRequest", "Stage", "size"]
+__all__ = ["Addend", "Sizing", "SizingRequest", "Stage", "calibration_for", "newest_version", "size"]
 
 GENERATIONS = ("0.8.5", "0.12.0", "0.19.0")
 """One release of each way to profile, tried when the version is not stated."""
@@ -86,6 +87,14 @@ def newest_version() -> str:
     return max((e.vllm for e in engines().values()), key=parse_version)
 
 
+def calibration_for(request: SizingRequest, calibrations: Iterable[Calibration]) -> Calibration | None:
+    """The first entry of the request's version, GPU and layout; None without one or without a stated version."""
+    if request.vllm_version is None:
+        return None
+    version = parse_version(request.vllm_version)
+    return next((c for c in calibrations if _matches(c, request, version)), None)
+
+
 def _matches(cal: Calibration, r: SizingRequest, version: Version) -> bool:
     same_minor = parse_version(cal.version)[:2] == version[:2]
     return same_minor and cal.gpu == r.gpu.key and (cal.tp, cal.pp, cal.dp, cal.ep) == (r.tp, r.pp, r.dp, r.ep)
@@ -141,6 +150,11 @@ def _size(r: SizingRequest, cal: Calibration | None, version_text: str) -> Sizin
             captured = _measured(cal.graph_actual, captured, 0.05)
             subtracted = _measured(cal.graph_estimate, subtracted, 0.15) if subtracted.high else subtracted
 
+    # Hopper installations may take the Marlin kernel for mxfp4, which pads more.
+    marlin = not calibrated and fmt.experts.name == "mxfp4"
+    padded = (
+        stage_weights(arch, fmt, split, "marlin", tower_copied=copied, draft_layers=r.draft_layers) if marlin else None
+    )
     stages = []
     tower = table["margins"]["tower"] if arch.tower else 0.0
     sorting_tower = table["margins"]["sorting_tower_below"] if not tower_known else 0.0
@@ -148,6 +162,8 @@ def _size(r: SizingRequest, cal: Calibration | None, version_text: str) -> Sizin
     for i, w in enumerate(weights):
         last, gib = i == len(weights) - 1, w.total / GIB
         band = Band.around(gib, margins["weights"] + margins["weights_share"] * gib)
+        if padded is not None:
+            band = Band(band.low, gib, max(band.high, padded[i].total / GIB * (1 + margins["weights_share"])))
         if i == 0 and tower:
             band = band.widened(tower / 2, tower / 2)
         active = (

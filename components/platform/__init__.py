@@ -1,1 +1,6 @@
-"""The AWS foundation: network, cluster, node pools, operators."""
+"""The AWS and Kubernetes foundation: network, cluster, nodes, operators, and what the models' namespace needs."""
+
+from components.platform.model import PlatformRefs
+from components.platform.platform import Platform
+
+__all__ = ["Platform", "PlatformRefs"]

@@ -8,6 +8,13 @@ from dataclasses import dataclass, field
 import pulumi
 import pulumi_kubernetes as k8s
 
+WEIGHTS_CLAIM = "model-weights"
+"""PersistentVolumeClaim of the shared file system, in the namespace of the models, for ``cache: efs | fsx``."""
+
+MODEL_NAMESPACE = "models"
+MODEL_SERVICE_ACCOUNT = "model-server"
+"""Service account of model pods; the platform gives it its AWS identity, the serving stack makes it."""
+
 
 @dataclass(frozen=True)
 class PlatformRefs:
@@ -17,7 +24,8 @@ class PlatformRefs:
         kubernetes: the provider of the cluster; pass it on every Kubernetes resource.
         namespace: namespace of the models, already created, with pod security labels.
         token_secret: name of the Kubernetes Secret with key ``HF_TOKEN``; None when no token is configured.
-        model_service_account_role: IAM role of model pods (read the weights mirror), None without a mirror.
+        model_service_account_role: IAM role of model pods (read the weights mirror), None without a mirror. Service
+            account ``model-server`` has it already, through Pod Identity.
         prometheus_url: in-cluster address of Prometheus; None when observability is off.
         monitor_labels: labels a ServiceMonitor or PodMonitor needs to be found.
         ready: resources that must exist before any workload (node pools, operators, CRDs, the namespace, the secret).

@@ -13,3 +13,23 @@ def zones_of(region: str) -> tuple[str, ...]:
 def known_regions() -> tuple[str, ...]:
     """Regions the catalogue knows."""
     return tuple(load_yaml("regions")["regions"])
+
+
+def partition_of(region: str) -> str:
+    """AWS partition of a region: ``aws``, ``aws-us-gov`` or ``aws-cn``."""
+    return str(_partition_row(region)["partition"])
+
+
+def dns_suffix_of(region: str) -> str:
+    """Domain of the region's service endpoints, which also ends service names: ``amazonaws.com``."""
+    return str(_partition_row(region)["dns_suffix"])
+
+
+def refused_zone_ids(region: str) -> tuple[str, ...]:
+    """Zone ids in which EKS takes no control-plane subnet. Which zone name that is differs by account."""
+    return tuple(load_yaml("regions")["regions"].get(region, {}).get("refused_ids", ()))
+
+
+def _partition_row(region: str) -> dict[str, str]:
+    rows: list[dict[str, str]] = load_yaml("regions")["partitions"]
+    return next(row for row in rows if region.startswith(row["prefix"]))

@@ -4,15 +4,22 @@ from __future__ import annotations
 
 import datetime as dt
 import ipaddress
+import re
 from typing import Annotated, Any, Literal
 
-from pydantic import Field, SecretStr, field_validator, model_validator
+from pydantic import BeforeValidator, Field, SecretStr, field_validator, model_validator
 
 from headwater.settings.base import Frozen, Version
 
 Buy = Literal["reserved", "onDemand", "spot"]
 Arn = Annotated[str, Field(pattern=r"^arn:aws[a-z-]*:[a-z0-9-]+:[a-z0-9-]*:\d{0,12}:.+$")]
 Zone = Annotated[str, Field(pattern=r"^[a-z]{2}(-[a-z]+)+-\d[a-z]$")]
+
+
+def _text_in_quotes(value: Any) -> Any:
+    if isinstance(value, int):
+        raise ValueError("an account id is text; write its 12 digits in quotes")  # noqa: TRY004
+    return value
 
 
 class PublicEndpoint(Frozen):
@@ -36,19 +43,50 @@ class Cluster(Frozen):
         name: physical name; default ``headwater-<environment>``.
         version: Kubernetes minor version, in quotes.
         endpoint: ``private`` (default), or ``{public: [cidr, ...]}``.
-        admins: IAM principals that administer the cluster.
+        admins: IAM principals that administer the cluster. When any is named (or ``deployRole``), the identity that
+            creates the cluster gets no rights of its own, so whoever runs ``up`` must be one of them.
+        deploy_role: IAM role that ``up`` takes for AWS and Kubernetes calls; an admin without saying so.
+        account: the only AWS account this environment may touch.
         deletion_protection: EKS itself refuses to delete the cluster while this is on.
         protect: the stack refuses to delete what holds state (cluster, key, file systems).
-        existing: use this cluster instead of making one.
+        keep_data: a destroy leaves the key, the shared file system and the logs behind.
+        existing: use this cluster instead of making one. It brings its own system nodes over two zones, access entries
+            and add-ons (network, DNS, Pod Identity agent, EBS driver), and runs no Karpenter yet.
     """
 
     name: Annotated[str | None, Field(pattern=r"^[a-z][a-z0-9-]{1,38}[a-z0-9]$")] = None
     version: Version | None = None
     endpoint: Literal["private"] | PublicEndpoint = "private"
     admins: tuple[Arn, ...] = ()
+    deploy_role: Arn | None = None
+    account: Annotated[str | None, BeforeValidator(_text_in_quotes), Field(pattern=r"^\d{12}$")] = None
     deletion_protection: bool = False
     protect: bool = False
+    keep_data: bool = False
     existing: str | None = None
+
+    @field_validator("existing")
+    @classmethod
+    def _fits_names(cls, value: str | None) -> str | None:
+        if value is not None and not re.fullmatch(r"[0-9A-Za-z][0-9A-Za-z_-]{0,39}", value):
+            raise ValueError("a cluster's name is letters, digits, dashes, at most 40 here: IAM role names repeat it")
+        return value
+
+    @property
+    def administrators(self) -> tuple[str, ...]:
+        """Everybody who administers the cluster, the deploying role included; empty means whoever creates it."""
+        named = (*self.admins, *((self.deploy_role,) if self.deploy_role else ()))
+        return tuple(sorted(dict.fromkeys(named)))
+
+    @property
+    def reach(self) -> str:
+        """From where ``up`` must run, one sentence."""
+        if self.endpoint == "private":
+            return (
+                "The API endpoint is private: run `up` from where the VPC is reached (VPN, peering, a runner inside)."
+            )
+        networks = ", ".join(self.endpoint.public)
+        return f"The API endpoint is public for {networks}: run `up` from there or from inside the VPC."
 
 
 class Network(Frozen):

@@ -1,0 +1,81 @@
+"""The AWS Load Balancer Controller, where a Gateway or Service is exposed outside the cluster."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import pulumi
+import pulumi_kubernetes as k8s
+
+from components.platform.charts import release
+from components.platform.iam import PodRole
+from components.platform.load_balancer_iam import load_balancer_policy
+from components.platform.site import Site, default_tags, document
+from headwater.plan import Plan
+
+SERVICE_ACCOUNT = "aws-load-balancer-controller"
+
+
+def load_balancer_values(plan: Plan, vpc_id: pulumi.Input[str]) -> dict[str, Any]:
+    """Chart values. Region and VPC are said aloud: instance metadata is one hop away from pods, and closed to them.
+
+    It takes only the Services that name its class: as the default for all of them, no Service at all could be made
+    while it is down.
+    """
+    return {
+        "clusterName": plan.cluster_name,
+        "region": plan.region,
+        "vpcId": vpc_id,
+        "replicaCount": 2,
+        "serviceAccount": {"create": True, "name": SERVICE_ACCOUNT},
+        "enableServiceMutatorWebhook": False,
+        "defaultTargetType": "ip",
+        "keepTLSSecret": True,
+        "enableShield": False,
+        "enableWaf": False,
+        "enableWafv2": False,
+        "defaultTags": default_tags(plan),
+        "resources": {"requests": {"cpu": "100m", "memory": "256Mi"}, "limits": {"memory": "512Mi"}},
+    }
+
+
+class LoadBalancerController(pulumi.ComponentResource):
+    """The controller and its identity. Load balancers are its doing: a destroy first removes what asks for them.
+
+    Args:
+        name: logical name.
+        site: where.
+        kubernetes: the provider.
+        vpc_id: where load balancers go.
+        after: what it stands on.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        site: Site,
+        kubernetes: k8s.Provider,
+        *,
+        vpc_id: pulumi.Input[str],
+        after: Sequence[pulumi.Resource],
+        opts: pulumi.ResourceOptions | None = None,
+    ) -> None:
+        super().__init__("headwater:platform:LoadBalancerController", name, {}, opts)
+        identity = PodRole(
+            f"{name}-controller",
+            site,
+            namespace="kube-system",
+            service_account=SERVICE_ACCOUNT,
+            policies={"balancers": document(load_balancer_policy(site.partition))},
+            after=after,
+            opts=pulumi.ResourceOptions(parent=self),
+        )
+        release(
+            f"{name}-chart",
+            "aws-load-balancer-controller",
+            load_balancer_values(site.plan, vpc_id),
+            mirror=site.plan.settings.mirror,
+            opts=pulumi.ResourceOptions(parent=self, provider=kubernetes, depends_on=[*after, identity]),
+        )
+        self.register_outputs({})

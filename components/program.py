@@ -22,7 +22,8 @@ def load_settings() -> Settings:
     own, aws = pulumi.Config("headwater"), pulumi.Config("aws")
     found: dict[str, Any] = {f"headwater:{key}": own.get_object(key) for key in SECTIONS}
     found["aws:region"] = aws.get("region")
-    return settings_from_config({key: value for key, value in found.items() if value is not None}, pulumi.get_stack())
+    given = {key: value for key, value in found.items() if value not in (None, {})}  # {} is Pulumi.yaml's "not given"
+    return settings_from_config(given, pulumi.get_stack())
 
 
 def outputs(plan: Plan, deployment: Deployment) -> dict[str, Any]:

@@ -15,8 +15,10 @@ def on_demand(region: str, instance: str) -> float | None:
 
 
 def any_price(instance: str) -> float:
-    """$/h to rank an instance by where its own region lists none: the lowest list price elsewhere, else the reported
-    Capacity Block price, else the price of another type with the same GPU, GPU for GPU.
+    """$/h to rank an instance by where its own region lists none.
+
+    The lowest list price elsewhere, else the reported Capacity Block price, else the price of another type with the
+    same GPU, GPU for GPU.
     """
     regions = load_yaml("prices")["on_demand"].values()
     elsewhere = [float(prices[instance]) for prices in regions if instance in prices]

@@ -10,6 +10,7 @@ from headwater.plan.choose import Choice
 from headwater.plan.model import EngineArg, Origin, RoleName, StackName
 from headwater.plan.overrides import Overrides
 from headwater.settings import ModelSettings
+from headwater.sizing.placement import utilization
 
 NGRAM_LOOKUP = 4
 """Longest run of prompt tokens that n-gram speculation matches."""
@@ -71,7 +72,9 @@ def _memory(line: _Line, choice: Choice, kv_dtype: str) -> None:
     p, subject = choice.placement, choice.subject
     needed = p.per_replica
     line.add(
-        "gpu-memory-utilization", f"{p.sizing.utilization:g}", "share of GPU memory for weights, work and KV cache"
+        "gpu-memory-utilization",
+        f"{utilization(choice.question):g}",
+        "share of GPU memory the engine uses",
     )
     line.add("max-model-len", p.sizing.max_model_len, "longest request asked")
     line.add("max-num-seqs", p.max_num_seqs, f"{needed} longest requests a replica, with room for shorter ones")

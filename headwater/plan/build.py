@@ -5,25 +5,47 @@ from __future__ import annotations
 import datetime as dt
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from headwater.catalog import defaults, engine_surface, prices
-from headwater.catalog.calibration import Calibration
+from headwater.catalog.calibration import Calibration, load_calibrations
 from headwater.catalog.engine_surface import Surface, surface
 from headwater.catalog.instances import load_instances
 from headwater.catalog.releases import default_kubernetes, engines, kubernetes_versions
 from headwater.plan.choose import Choice, choose
 from headwater.plan.costs import cost
+from headwater.plan.llmd_rules import llmd_faults
 from headwater.plan.model import ModelPlan, Plan, Pool, StackName
 from headwater.plan.notices import notices
 from headwater.plan.pools import assign, settle
 from headwater.plan.roles import model_plan
 from headwater.plan.site import Supply, network_zones, supply
 from headwater.plan.stacks import STACKS, candidate_stacks, resolve_stack
-from headwater.plan.subject import read_subject
+from headwater.plan.subject import Subject, read_subject
 from headwater.refusal import Fault, Refusal, did_you_mean
 from headwater.settings import Settings
 from headwater.settings.stack import ACCELERATORS, SECTIONS
+
+CALIBRATIONS = "calibrations.yaml"
+"""File of the project that ``headwater calibrate`` writes."""
+
+
+@dataclass(frozen=True)
+class _Ground:
+    """What every model's planning reads: the stack file, what may be bought, what engines accept.
+
+    Attributes:
+        surfaces: of every stack; ``considered`` of those the plan may end on.
+        project: folder that paths in the stack file start from.
+    """
+
+    settings: Settings
+    supplies: Mapping[str, Supply]
+    surfaces: Mapping[StackName, Surface]
+    considered: Mapping[StackName, Surface]
+    project: Path
+    calibrations: Mapping[str, Calibration]
 
 
 def newest_catalogue_day() -> dt.date:
@@ -47,7 +69,7 @@ def build_plan(
         settings: the stack file.
         today: day of the plan, for reservations that end; default is the catalogue's newest day, never the clock.
         project: folder that paths in the stack file start from; default is the current one.
-        calibrations: entries that ``calibration`` of a model may name, by key.
+        calibrations: entries that ``calibration`` of a model may name, by key; default is the project's own file.
 
     Raises:
         Refusal: with every fault found.
@@ -59,11 +81,22 @@ def build_plan(
     supplies = {a: supply(settings, a, zones, day, faults) for a in ACCELERATORS}
     surfaces = {stack: surface(engines()[stack].vllm) for stack in STACKS}
     considered = {stack: surfaces[stack] for stack in candidate_stacks(settings)}
-    choices = _choices(settings, supplies, surfaces, considered, project or Path(), calibrations or {}, faults)
-    models, pools = _place(settings, choices, supplies, considered, faults)
+    ground = _Ground(
+        settings,
+        supplies,
+        surfaces,
+        considered,
+        project or Path(),
+        load_calibrations((project or Path()) / CALIBRATIONS) if calibrations is None else calibrations,
+    )
+    choices = _choices(ground, faults)
+    models, pools = _place(ground, choices, faults)
     if faults:
         raise Refusal(_in_order(faults))
     stack, why = resolve_stack(settings, models)
+    faults += llmd_faults(settings, models, pools) if stack == "llm-d" else []
+    if faults:
+        raise Refusal(_in_order(faults))
     return Plan(
         environment=settings.environment,
         region=settings.region,
@@ -93,35 +126,44 @@ def _kubernetes(settings: Settings, faults: list[Fault]) -> str:
     return asked
 
 
-def _choices(
-    settings: Settings,
-    supplies: Mapping[str, Supply],
-    surfaces: Mapping[StackName, Surface],
-    considered: Mapping[StackName, Surface],
-    project: Path,
-    calibrations: Mapping[str, Calibration],
-    faults: list[Fault],
-) -> list[Choice]:
+def _choices(ground: _Ground, faults: list[Fault]) -> list[Choice]:
     found = []
-    for index, model in enumerate(settings.serving.models):
-        subject, wrong = read_subject(index, model, considered, calibrations, project)
+    for index, model in enumerate(ground.settings.serving.models):
+        subject, wrong = read_subject(index, model, ground.considered, ground.calibrations, ground.project)
         faults += wrong
         if subject is None or wrong:
             continue
-        knowing = {s.version for s in surfaces.values() if subject.architecture.name in s.architectures}
-        choice = choose(subject, supplies, tuple(sorted(knowing)), faults)
+        choice = choose(subject, ground.supplies, _versions(subject, ground), faults)
         if choice is not None:
             found.append(choice)
+            faults += _across_nodes(choice, ground)
     return found
 
 
+def _versions(subject: Subject, ground: _Ground) -> tuple[str, ...]:
+    """Engines to size for: those of both stacks that know the model; with a calibration, the one it was made on."""
+    knowing = {s.version for s in ground.surfaces.values() if subject.architecture.name in s.architectures}
+    entry = subject.calibration
+    measured = {v for v in knowing if entry and v.split(".")[:2] == entry.version.split(".")[:2]}
+    mine = {s.version for s in ground.considered.values()}
+    return tuple(sorted(measured & mine or knowing))
+
+
+def _across_nodes(choice: Choice, ground: _Ground) -> list[Fault]:
+    """All-to-all backends that cannot leave a node over EFA are refused where ranks are on several."""
+    backend = choice.subject.overrides.word("all2all-backend")
+    hopeless = {b for s in ground.considered.values() for b in s.intranode_all2all}
+    if backend not in hopeless or choice.placement.nodes == 1:
+        return []
+    why = "This backend needs NVSHMEM over InfiniBand, which EFA does not offer; its ranks would be on several nodes."
+    path = choice.subject.path("engine.all2all-backend")
+    return [Fault(path, str(backend), why, "Use allgather_reducescatter, or leave it out.")]
+
+
 def _place(
-    settings: Settings,
-    choices: Sequence[Choice],
-    supplies: Mapping[str, Supply],
-    considered: Mapping[StackName, Surface],
-    faults: list[Fault],
+    ground: _Ground, choices: Sequence[Choice], faults: list[Fault]
 ) -> tuple[tuple[ModelPlan, ...], tuple[Pool, ...]]:
+    supplies = ground.supplies
     if any(not s.zones for s in supplies.values()):
         return (), ()
     models = []
@@ -131,7 +173,7 @@ def _place(
         types = [instance, *(i for i in same if i != instance)]
         if instance.gpus == 1:  # such a pod may fill a larger node that is bought anyway
             types += [i for i in load_instances().values() if i.gpu == instance.gpu and i.gpus > 1]
-        models.append(model_plan(choice, settings, types, considered, faults))
+        models.append(model_plan(choice, ground.settings, types, ground.considered, faults))
     return assign(settle(models, supplies), supplies, faults)
 
 

@@ -1,4 +1,4 @@
-"""Choose where one model runs: the search asked, its answer put into words, prefill and decode separated where it pays."""
+"""Where one model runs: the search asked, its answer in words, prefill and decode apart where that pays."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ from headwater.plan.subject import Subject
 from headwater.refusal import Fault
 from headwater.settings.serving import Disaggregation
 from headwater.sizing.disaggregation import judge
-from headwater.sizing.placement import Degrees, Fixed, Hardware, Placement, Question, evaluate
+from headwater.sizing.placement import Placement, evaluate
+from headwater.sizing.question import Degrees, Fixed, Hardware, Question
 from headwater.sizing.search import Found, Rejected, search
 
 
@@ -98,7 +99,7 @@ def choose(
     elif explicit == "auto":
         prefill, decode, sentence = _separate(best, question)
         why.append(sentence)
-    warnings += _warnings(subject, question, best, hardware, found)
+    warnings += _warnings(subject, question, best, found)
     most = subject.settings.replicas.max
     if subject.demand.rate and most is not None and best.replicas > most:
         bound = (
@@ -171,7 +172,8 @@ def _why(subject: Subject, question: Question, found: Found) -> Sequence[str]:
         lines.append("experts whole on their GPUs: slices of an expert are not allowed or leave too little KV cache")
     if d.decode_context > 1:
         lines.append(
-            f"a latent cache is copied on every GPU; decode context parallel {d.decode_context} holds {d.decode_context} × the tokens"
+            f"a latent cache is copied on every GPU; decode context parallel {d.decode_context} holds "
+            f"{d.decode_context} × the tokens"
         )
     if best.replicas > 1 and subject.demand.replicas is None:
         lines.append(f"{best.replicas} replicas, {best.per_replica} requests each")
@@ -179,9 +181,7 @@ def _why(subject: Subject, question: Question, found: Found) -> Sequence[str]:
     return lines
 
 
-def _warnings(
-    subject: Subject, question: Question, best: Placement, hardware: Sequence[Hardware], found: Found
-) -> list[str]:
+def _warnings(subject: Subject, question: Question, best: Placement, found: Found) -> list[str]:
     lines = [*subject.notes]
     if best.verdict == "tight":
         lines.append(f"tight: {best.reason}. {advice(question, best, found)}")
@@ -201,7 +201,8 @@ def _warnings(
         )
     if best.sizing.headroom_gib < 1:
         lines.append(
-            f"only {best.sizing.headroom_gib:.1f} GiB per GPU stay outside the engine's budget; lower gpu-memory-utilization"
+            f"only {best.sizing.headroom_gib:.1f} GiB per GPU stay outside the engine's budget; "
+            "lower gpu-memory-utilization"
         )
     return lines
 
@@ -237,7 +238,8 @@ def _nowhere(
     demand = _demand_words(question)
     one = search(replace(question, concurrency=1, rate=0.0), hardware).best if not question.rate else None
     if one is not None and one.verdict == "fits" and question.concurrency > 1:
-        most = math.floor(one.concurrency(question.context, "low")) * one.replicas
+        held = math.floor(one.concurrency(question.context, "low"))
+        most = min(held, one.max_num_seqs * one.degrees.data) * one.replicas
         remedy = f"Ask at most {most} at once, more `replicas`, or a shorter `context`."
         return Fault(
             subject.path("concurrency"),
@@ -263,7 +265,7 @@ def _nowhere(
 
 
 def _shorter(question: Question, hardware: tuple[Hardware, ...]) -> int | None:
-    context = 2 ** math.floor(math.log2(question.context))
+    context = 1 << (question.context.bit_length() - 1)
     while context >= 2048:
         if context < question.context:
             found = search(replace(question, context=context), hardware).best

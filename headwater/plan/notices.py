@@ -22,7 +22,7 @@ def notices(
     """Warnings about the environment as a whole, then about each model, in the order of the stack file."""
     lines = [*_exposed(settings)]
     for pool in pools:
-        lines += _pool(pool, models, supplies[pool.accelerator], today)
+        lines += _pool(pool, models, today)
     for name, supply in supplies.items():
         if supply.listed and not any(pool.accelerator == name for pool in pools):
             lines.append(f"capacity.{name} is listed, but no model runs on it")
@@ -56,12 +56,13 @@ def _pairs(model: ModelPlan, pools: Sequence[Pool]) -> list[str]:
     return lines
 
 
-def _pool(pool: Pool, models: Sequence[ModelPlan], supply: Supply, today: dt.date) -> list[str]:
+def _pool(pool: Pool, models: Sequence[ModelPlan], today: dt.date) -> list[str]:
     lines = []
     idle = idle_gpus(pool, [r for m in models for r in m.roles if r.pool == pool.name])
     if idle and pool.gpus_per_node > 1:
         lines.append(
-            f"{pool.name}: {idle} of {pool.nodes_now * pool.gpus_per_node} GPUs are paid for and idle ({pool.instances[0]})"
+            f"{pool.name}: {idle} of {pool.nodes_now * pool.gpus_per_node} GPUs are paid for and idle "
+            f"({pool.instances[0]})"
         )
     if pool.dollars_per_hour is None:
         lines.append(
@@ -73,13 +74,14 @@ def _pool(pool: Pool, models: Sequence[ModelPlan], supply: Supply, today: dt.dat
             lines.append(f"{pool.name}: reservation {reservation.id} ends {reservation.ends:%Y-%m-%d %H:%M} UTC")
         if reservation.instances is None:
             lines.append(
-                f"{pool.name}: {reservation.id} does not say how many instances it holds; all nodes now are counted as reserved"
+                f"{pool.name}: {reservation.id} does not say how many instances it holds; "
+                "all nodes now are counted as reserved"
             )
     if "spot" in pool.buy and any(r.nodes > 1 for m in models for r in m.roles if r.pool == pool.name):
         lines.append(f"{pool.name}: one interrupted spot node ends its whole group")
     if pool.reservations and pool.reserved_nodes < pool.nodes_now and "on-demand" not in pool.buy:
         short = pool.nodes_now - pool.reserved_nodes
         lines.append(
-            f"{pool.name}: {short} of {pool.nodes_now} nodes are beyond the reservations, and nothing else may be bought"
+            f"{pool.name}: {short} of {pool.nodes_now} nodes are beyond the reservations, nothing else may be bought"
         )
     return lines

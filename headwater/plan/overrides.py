@@ -19,17 +19,30 @@ WHOLE = frozenset(
         "data-parallel-size", "decode-context-parallel-size", "block-size", "max-loras", "max-lora-rank",
     }
 )  # fmt: skip
-SHARES = frozenset({"gpu-memory-utilization", "cpu-offload-gb", "kv-offloading-size"})
+SHARES = frozenset({"gpu-memory-utilization", "kv-offloading-size"})
 JSON_FLAGS = frozenset({"speculative-config", "kv-transfer-config", "hf-overrides", "compilation-config"})
 UNSIZED = {
     "kv-cache-memory-bytes": "it replaces the memory calculation the plan stands on; use gpu-memory-utilization",
     "num-gpu-blocks-override": "it replaces the block count the plan stands on; use gpu-memory-utilization",
     "prefill-context-parallel-size": "its memory is not modelled",
     "device-memory-utilization": "it replaces gpu-memory-utilization, which is what the plan sizes with",
-    "offload-backend": "offloading weights by prefetch is not modelled; use cpu-offload-gb",
+    "cpu-offload-gb": "every step would read those weights over PCIe; use a smaller precision or one more GPU",
+    "offload-backend": "every step would read those weights over PCIe; use a smaller precision or one more GPU",
     "enable-elastic-ep": "the number of ranks would change under the plan",
     "performance-mode": "it changes batch sizes the plan sizes with; set max-num-seqs and max-num-batched-tokens",
 }
+UNMODELLED = {
+    "enable-eplb": "redundant experts take memory",
+    "eplb-config": "redundant experts take memory",
+    "enable-dbo": "two half batches keep buffers of their own",
+    "enable-sleep-mode": "its allocator keeps pools of its own",
+    "hf-overrides": "the shapes may differ from those sized",
+    "compilation-config": "CUDA graphs may take another size",
+    "cudagraph-capture-sizes": "CUDA graphs may take another size",
+    "limit-mm-per-prompt": "the image batch of the start-up profile changes",
+    "mm-encoder-tp-mode": "the vision tower may be copied to every GPU",
+}
+"""Accepted, and said aloud: their memory is not part of the addition."""
 SAID_ELSEWHERE = {
     "max-model-len": "context",
     "kv-cache-dtype": "kvCache.dtype",
@@ -124,6 +137,10 @@ def _check(
             return
     surface = next(iter(surfaces.values()))
     bare = flag.removeprefix("no-") if flag.removeprefix("no-") in surface.switches else flag
+    if bare == "kv-transfer-config" and (model.disaggregate != "off" or model.kv_cache.offload != "off"):
+        why = "The KV connector is the serving stack's when prefill and decode are apart or KV cache is offloaded."
+        yield Fault(path, _shown(value), why, "Leave it out, or set `disaggregate: off` and `kvCache: {offload: off}`.")
+        return
     yield from _form(path, bare, value, surface)
     yield from _twice(path, bare, value, model)
     yield from _words(path, bare, value, surfaces)

@@ -49,7 +49,7 @@ def _base_memory_gib(placement: Placement, checkpoint_gib: float) -> float:
     return workers + shared + checkpoint_gib / placement.nodes * float(default("node", "page_cache_share"))
 
 
-def most_offload_gib(placement: Placement, checkpoint_gib: float, instances: Sequence[Instance]) -> int:
+def most_offload_gib(placement: Placement, instances: Sequence[Instance]) -> int:
     """Largest host cache one replica can ask for, GiB."""
     _, memory = room(instances, placement.gpus_per_node)
     smallest = float(default("node", "shared_memory_mib")) / 1024 * 2
@@ -88,7 +88,7 @@ def pod(
 
 
 def startup_seconds(settings: Settings, placement: Placement, checkpoint_gib: float) -> int:
-    """Budget of the start-up probe: image, weights to the node, weights to the GPUs, compile, capture; times a margin."""
+    """Budget of the start-up probe: image, weights to node and GPUs, compile, capture; times a margin."""
     image = float(default("startup", "image_gib")) / float(default("startup", "image_gib_per_second"))
     source = "s3" if settings.weights.mirror else "hub"
     if settings.weights.cache in {"efs", "fsx"}:

@@ -31,7 +31,7 @@ class _Bin:
 
 
 def pool_name(accelerator: str, *, whole: bool, single: bool) -> str:
-    """``h100-node`` for whole nodes, ``h100-part`` for parts of nodes, ``h100-single`` for one-GPU types beside them."""
+    """``h100-node`` for whole nodes, ``h100-part`` for parts, ``h100-single`` for one-GPU types beside those."""
     return f"{accelerator}-{'node' if whole else 'single' if single else 'part'}"
 
 

@@ -14,7 +14,7 @@ from headwater.catalog.regions import known_regions, zones_of
 from headwater.plan.model import ReservationPlan
 from headwater.refusal import Fault, did_you_mean
 from headwater.settings import Capacity, Settings
-from headwater.sizing.placement import Hardware
+from headwater.sizing.question import Hardware
 
 SPELLING = {"reserved": "reserved", "onDemand": "on-demand", "spot": "spot"}
 
@@ -67,7 +67,7 @@ def supply(settings: Settings, accelerator: str, zones: Sequence[str], today: dt
     path = f"headwater:capacity.{accelerator}"
     allowed = _instances(settings, accelerator, capacity, path, faults)
     where = _zones(settings, capacity, zones, path, faults)
-    reservations = _reservations(settings, accelerator, capacity, where, allowed, today, path, faults)
+    reservations = _reservations(capacity, (where, allowed), today, path, faults)
     hardware = tuple(_hardware(settings.region, instance) for instance in allowed)
     return Supply(accelerator, capacity, hardware, where, reservations, listed)
 
@@ -121,15 +121,9 @@ def _zones(
 
 
 def _reservations(
-    settings: Settings,
-    accelerator: str,
-    capacity: Capacity,
-    zones: Sequence[str],
-    allowed: Sequence[Instance],
-    today: dt.date,
-    path: str,
-    faults: list[Fault],
+    capacity: Capacity, place: tuple[Sequence[str], Sequence[Instance]], today: dt.date, path: str, faults: list[Fault]
 ) -> tuple[ReservationPlan, ...]:
+    (zones, allowed), accelerator = place, path.rsplit(".", 1)[-1]
     start = dt.datetime.combine(today, dt.time(), dt.UTC)
     least = dt.timedelta(hours=float(default("reservation", "minimum_hours")))
     found = []

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,13 +12,15 @@ from headwater.catalog.defaults import default
 from headwater.catalog.engine_surface import Surface
 from headwater.catalog.models import Architecture, UnknownModelError, find_model, load_models
 from headwater.plan.model import StackName
-from headwater.plan.overrides import Overrides, read_overrides
+from headwater.plan.overrides import UNMODELLED, Overrides, read_overrides
 from headwater.refusal import Fault, did_you_mean, nearest
 from headwater.settings import InlineModel, ModelSettings
-from headwater.sizing.placement import Fixed
+from headwater.sizing.from_config import architecture_from_config
 from headwater.sizing.precision import WeightFormat, parse_format
+from headwater.sizing.question import Fixed
 from headwater.sizing.throughput import Workload
 from headwater.sizing.units import SizingError
+from headwater.sizing.weights import require_shapes
 
 
 @dataclass(frozen=True)
@@ -108,6 +109,12 @@ def read_subject(
     if known is None:
         return None, faults
     _architecture_known(index, settings, known, surfaces, faults)
+    try:
+        require_shapes(known.architecture)
+    except SizingError as error:
+        name = settings.model if isinstance(settings.model, str) else settings.model.repository
+        faults.append(Fault(model_path(index, "model"), name, _sentence(str(error)), ""))
+        return None, faults
     demand = _demand(index, settings, known.architecture, overrides, faults)
     tokens, drafts = _speculation(index, settings, known, faults)
     calibration = None
@@ -121,13 +128,15 @@ def read_subject(
                 else "None was written yet: headwater calibrate < startup.log"
             )
             faults.append(Fault(model_path(index, "calibration"), settings.calibration, why, remedy))
-    notes = list(known.weight_format.notes)
+    notes = [*known.weight_format.notes, *_unmodelled(settings, overrides)]
     subject = Subject(
-        index=index, settings=settings, key=known.key, architecture=known.architecture, weight_format=known.weight_format,
-        repository=known.repository, tool_parser=_parser(known.tool_parser, surfaces, "tool_parsers", notes),
+        index=index, settings=settings, key=known.key, architecture=known.architecture,
+        weight_format=known.weight_format, repository=known.repository,
+        tool_parser=_parser(known.tool_parser, surfaces, "tool_parsers", notes),
         reasoning_parser=_parser(known.reasoning_parser, surfaces, "reasoning_parsers", notes), overrides=overrides,
         demand=demand, kv_cache_dtype=overrides.word("kv-cache-dtype") or settings.kv_cache.dtype,
-        calibration=calibration, fixed=_fixed(overrides), speculative_tokens=tokens, draft_layers=drafts,
+        calibration=calibration, fixed=_fixed(index, demand.context, overrides, faults),
+        speculative_tokens=tokens, draft_layers=drafts,
         notes=tuple(notes),
     )  # fmt: skip
     return subject, faults
@@ -139,20 +148,7 @@ def _resolve(index: int, settings: ModelSettings, project: Path, faults: list[Fa
     try:
         model = find_model(settings.model)
     except UnknownModelError as error:
-        listed = [key for key, entry in load_models().items() if entry.listed]
-        near = nearest(settings.model, listed)
-        remedy = f"Did you mean `{near}`?" if near else "`headwater models` lists what the catalogue has."
-        why = str(error) if "GGUF" in str(error) else f"The catalogue has no model `{settings.model}`."
-        faults.append(
-            Fault(
-                model_path(index, "model"),
-                settings.model,
-                why,
-                ""
-                if "GGUF" in why
-                else f"{remedy} Or bring its config.json: model: {{repository: org/name, config: path}}",
-            )
-        )
+        faults.append(_unknown_model(index, settings.model, str(error)))
         return None
     try:
         weights = parse_format(model, settings.precision)
@@ -163,26 +159,30 @@ def _resolve(index: int, settings: ModelSettings, project: Path, faults: list[Fa
     return _Known(model.key, model.architecture, weights, repository, model.tool_parser, model.reasoning_parser)
 
 
+def _unknown_model(index: int, name: str, why: str) -> Fault:
+    path = model_path(index, "model")
+    if "GGUF" in why:
+        return Fault(path, name, _sentence(why), "")
+    listed = [key for key, entry in load_models().items() if entry.listed]
+    near = nearest(name, listed)
+    first = f"Did you mean `{near}`?" if near else "`headwater models` lists what it has."
+    own = "Or bring its config.json: model: {repository: org/name, config: path}."
+    return Fault(path, name, f"The catalogue has no model `{name}`.", f"{first} {own}")
+
+
 def _inline(
     index: int, settings: ModelSettings, inline: InlineModel, project: Path, faults: list[Fault]
 ) -> _Known | None:
-    config: dict[str, Any] | None = inline.architecture
-    where = "model.architecture"
+    where, source = "model.architecture", inline.architecture or {}
+    config: Mapping[str, Any] | Path = source
     if inline.config is not None:
-        where, path = "model.config", project / inline.config
-        try:
-            config = json.loads(path.read_text(encoding="utf-8"))
-        except OSError as error:
-            why = f"This file cannot be read: {error.strerror or error}."
-            faults.append(Fault(model_path(index, where), inline.config, why, "Paths start at the project's folder."))
+        where, config = "model.config", project / inline.config
+        if not config.exists():
+            why = "There is no such file; paths start at the project's folder."
+            faults.append(Fault(model_path(index, where), inline.config, why, "Put the model's config.json there."))
             return None
-        except ValueError as error:
-            faults.append(Fault(model_path(index, where), inline.config, f"This is not JSON: {error}.", ""))
-            return None
-    from headwater.sizing.from_config import architecture_from_config
-
     try:
-        architecture, weights = architecture_from_config(config or {}, inline.repository, settings.precision)
+        architecture, weights = architecture_from_config(config, inline.repository, settings.precision)
     except SizingError as error:
         faults.append(Fault(model_path(index, where), inline.config or "", _sentence(str(error)), ""))
         return None
@@ -213,7 +213,8 @@ def _demand(
         context = min(default("demand", "context"), arch.max_position)
         assumed.append(f"context {context:,} tokens (default)")
     if context > arch.max_position and "hf-overrides" not in overrides.values:
-        why = f"{settings.model if isinstance(settings.model, str) else settings.name} was trained for {arch.max_position:,} tokens."
+        who = settings.model if isinstance(settings.model, str) else settings.name
+        why = f"{who} was trained for {arch.max_position:,} tokens."
         remedy = "Ask at most that, or set rope scaling yourself: engine: {hf-overrides: '{\"rope_parameters\": …}'}."
         faults.append(Fault(model_path(index, where), str(context), why, remedy))
         context = arch.max_position
@@ -263,7 +264,24 @@ def _parser(name: str | None, surfaces: Mapping[StackName, Surface], kind: str, 
     return name
 
 
-def _fixed(overrides: Overrides) -> Fixed:
+def _unmodelled(settings: ModelSettings, overrides: Overrides) -> list[str]:
+    """What is accepted although its memory is not part of the addition."""
+    given = [(flag, why) for flag, why in UNMODELLED.items() if flag in overrides.values]
+    lines = [f"engine.{flag}: {why}; not in the memory addition" for flag, why in given]
+    if settings.speculative is not None and settings.speculative.method == "eagle3":
+        lines.append(f"the draft model {settings.speculative.model} is not in the memory addition")
+    return lines
+
+
+def _fixed(index: int, context: int, overrides: Overrides, faults: list[Fault]) -> Fixed:
+    tokens = overrides.whole("max-num-batched-tokens")
+    if overrides.switch("enable-chunked-prefill") is False:
+        if tokens is not None and tokens < context:
+            why = f"Without chunked prefill one step must hold the longest prompt, {context:,} tokens."
+            path = model_path(index, "engine.max-num-batched-tokens")
+            faults.append(Fault(path, str(tokens), why, "Raise it, or leave chunked prefill on."))
+        tokens = max(tokens or 0, context)
+    lora = bool(overrides.switch("enable-lora"))
     return Fixed(
         tensor=overrides.whole("tensor-parallel-size"),
         pipeline=overrides.whole("pipeline-parallel-size"),
@@ -271,11 +289,13 @@ def _fixed(overrides: Overrides) -> Fixed:
         expert=overrides.switch("enable-expert-parallel"),
         decode_context=overrides.whole("decode-context-parallel-size"),
         max_num_seqs=overrides.whole("max-num-seqs"),
-        max_num_batched_tokens=overrides.whole("max-num-batched-tokens"),
+        max_num_batched_tokens=tokens,
         utilization=overrides.number("gpu-memory-utilization"),
         block_size=overrides.whole("block-size"),
         enforce_eager=bool(overrides.switch("enforce-eager")),
         prefix_caching=overrides.switch("enable-prefix-caching") is not False,
+        lora_slots=(overrides.whole("max-loras") or 1) if lora else 0,
+        lora_rank=(overrides.whole("max-lora-rank") or 16) if lora else 0,
     )
 
 

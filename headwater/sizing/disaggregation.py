@@ -11,7 +11,8 @@ import math
 from dataclasses import dataclass
 
 from headwater.catalog.defaults import default
-from headwater.sizing.placement import Placement, Question
+from headwater.sizing.placement import Placement
+from headwater.sizing.question import Question
 
 
 @dataclass(frozen=True)
@@ -79,7 +80,8 @@ def judge(p: Placement, question: Question, replicas: int) -> Verdict:
     elif together == 0:
         text = f"together no request stays{limit}; apart {apart:.2g} requests/s do"
     else:
-        text = f"{best} prefill and {replicas - best} decode servers answer {apart:.3g} requests/s{limit}, {replicas} aggregated {together:.3g} ({gain:+.0%})"
+        servers = f"{best} prefill and {replicas - best} decode servers answer {apart:.3g} requests/s{limit}"
+        text = f"{servers}, {replicas} aggregated {together:.3g} ({gain:+.0%})"
     return Verdict(best, max(1, replicas - best), gain, text)
 
 

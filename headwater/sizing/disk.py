@@ -7,7 +7,8 @@ from functools import lru_cache
 
 from headwater.catalog.architecture import Architecture
 from headwater.sizing.precision import WeightFormat, weight_format
-from headwater.sizing.weights import Split, stage_weights
+from headwater.sizing.shards import Split
+from headwater.sizing.weights import stage_weights
 
 
 @lru_cache(maxsize=512)

@@ -7,115 +7,22 @@ nodes; mixtures of experts → expert parallel where slices of an expert are not
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from headwater.catalog.architecture import Architecture
-from headwater.catalog.calibration import Calibration
 from headwater.catalog.defaults import default
-from headwater.catalog.gpus import Gpu
-from headwater.catalog.instances import Instance
-from headwater.sizing.engine import Sizing, SizingRequest, size
+from headwater.sizing.engine import size
 from headwater.sizing.kvcache import FP8
+from headwater.sizing.lora import lora_gib
 from headwater.sizing.precision import WeightFormat
+from headwater.sizing.question import Degrees, Hardware, Question
+from headwater.sizing.result import Sizing, SizingRequest
+from headwater.sizing.shards import Split
 from headwater.sizing.throughput import Layout, Speed, Workload, speed_shape
 from headwater.sizing.units import GIB, SizingError
-from headwater.sizing.weights import Split, stage_weights
-
-
-try:
-    from headwater.sizing.validity import problems
-except ImportError:  # until the rules land
-
-    def problems(request: SizingRequest, gpus_per_node: int = 8) -> list[str]:
-        return []
-
-
-@dataclass(frozen=True)
-class Hardware:
-    """One EC2 type that may be used.
-
-    Attributes:
-        dollars: $/h of one instance that ranking uses.
-        listed: whether that is the region's own list price.
-        most_gpus: upper bound of GPUs of this accelerator, None without one.
-    """
-
-    instance: Instance
-    gpu: Gpu
-    dollars: float
-    listed: bool = True
-    most_gpus: int | None = None
-
-    def cost(self, gpus_per_node: int, nodes: int) -> float:
-        """$/h of the share of ``nodes`` nodes that pods with so many GPUs take."""
-        return self.dollars * nodes * gpus_per_node / self.instance.gpus
-
-
-@dataclass(frozen=True, order=True)
-class Degrees:
-    """Parallel degrees of one replica."""
-
-    tensor: int = 1
-    pipeline: int = 1
-    data: int = 1
-    expert: bool = False
-    decode_context: int = 1
-
-    @property
-    def gpus(self) -> int:
-        """GPUs of one replica."""
-        return self.tensor * self.pipeline * self.data
-
-
-@dataclass(frozen=True)
-class Fixed:
-    """Engine arguments a person set; None leaves the choice to the search."""
-
-    tensor: int | None = None
-    pipeline: int | None = None
-    data: int | None = None
-    expert: bool | None = None
-    decode_context: int | None = None
-    max_num_seqs: int | None = None
-    max_num_batched_tokens: int | None = None
-    utilization: float | None = None
-    block_size: int | None = None
-    enforce_eager: bool = False
-    prefix_caching: bool = True
-    cpu_offload_gib: float = 0.0
-    extra_weights_gib: float = 0.0
-
-
-@dataclass(frozen=True)
-class Question:
-    """What a placement must satisfy.
-
-    Attributes:
-        versions: engine versions it must hold for; the most demanding decides.
-        context: longest request, tokens.
-        concurrency: requests of ``context`` tokens to hold over all replicas; 0 when ``rate`` decides.
-        rate: requests/s of ``work`` over all replicas, 0 when a concurrency was asked.
-        replicas: number of replicas when it is fixed, None when the search may choose.
-        ttft, tpot: latency objectives in seconds.
-    """
-
-    architecture: Architecture
-    weight_format: WeightFormat
-    versions: tuple[str, ...]
-    context: int
-    concurrency: int
-    work: Workload
-    rate: float = 0.0
-    replicas: int | None = None
-    kv_cache_dtype: str = "auto"
-    ttft: float | None = None
-    tpot: float | None = None
-    fixed: Fixed = Fixed()
-    speculative_tokens: int = 0
-    draft_layers: int = 0
-    calibration: Calibration | None = None
+from headwater.sizing.validity import problems
+from headwater.sizing.weights import stage_weights
 
 
 @dataclass(frozen=True)
@@ -131,6 +38,7 @@ class Placement:
         reason: why it is short, one clause.
     """
 
+    question: Question
     hardware: Hardware
     degrees: Degrees
     nodes: int
@@ -147,6 +55,11 @@ class Placement:
     ttft: float
     tpot: float
     slo_miss: float
+
+    @property
+    def lora_gib(self) -> float:
+        """GiB per GPU of LoRA slots, which the sizing leaves out of its budget."""
+        return lora_per_gpu(self.question, self.degrees.tensor)
 
     @property
     def gpus_per_node(self) -> int:
@@ -168,47 +81,6 @@ class Placement:
         return self.degrees.data * min(s.concurrency_at(tokens, bound) for s in self.sizings)
 
 
-def degrees_for(question: Question, hardware: Hardware) -> Iterator[tuple[Degrees, int]]:
-    """Every split worth trying with its number of nodes, fewest GPUs first, plain ones before expert parallel."""
-    arch, fixed, per_node = question.architecture, question.fixed, hardware.instance.gpus
-    tensors = [fixed.tensor] if fixed.tensor else [t for t in default("search", "tensor") if t <= per_node]
-    moe = arch.moe is not None
-    for tensor in tensors:
-        for data in _data_degrees(fixed, tensor, per_node, moe):
-            for pipeline in [fixed.pipeline] if fixed.pipeline else default("search", "pipeline"):
-                stage = tensor * data
-                nodes = pipeline if stage == per_node > 1 and pipeline > 1 else math.ceil(stage * pipeline / per_node)
-                if pipeline > 1 and not fixed.pipeline and (stage != per_node or per_node == 1 or data > 1):
-                    continue
-                if nodes > 1 and (per_node == 1 or not hardware.instance.efa or (stage * pipeline) % nodes):
-                    continue
-                for expert in _expert_choices(fixed, moe, tensor, data):
-                    for context in _context_degrees(question, tensor, data, pipeline):
-                        yield Degrees(tensor, pipeline, data, expert, context), nodes
-
-
-def _data_degrees(fixed: Fixed, tensor: int, per_node: int, moe: bool) -> list[int]:
-    if fixed.data:
-        return [fixed.data]
-    return [1] + ([d for d in (2, 4, 8) if tensor * d == per_node] if moe and fixed.expert is not False else [])
-
-
-def _expert_choices(fixed: Fixed, moe: bool, tensor: int, data: int) -> list[bool]:
-    if fixed.expert is not None:
-        return [fixed.expert]
-    if not moe or tensor * data == 1:
-        return [False]
-    return [True] if data > 1 else [False, True]
-
-
-def _context_degrees(question: Question, tensor: int, data: int, pipeline: int) -> list[int]:
-    if question.fixed.decode_context:
-        return [question.fixed.decode_context]
-    if question.architecture.mla is None or data > 1 or pipeline > 1:
-        return [1]
-    return [d for d in default("search", "decode_context") if d <= tensor]
-
-
 def rank_key(p: Placement) -> tuple[float, float, float, int, int, bool, int, int]:
     """Smaller is better: objectives met, $/h, latency, blast radius; then the plainer layout and the smaller node."""
     d = p.degrees
@@ -223,19 +95,21 @@ def _weights_gib(arch: Architecture, fmt: WeightFormat, split: Split, draft_laye
     return max(s.total for s in stage_weights(arch, fmt, split, draft_layers=draft_layers)) / GIB
 
 
-def slots(question: Question, needed: int) -> int:
+def slots(needed: int) -> int:
     """``max_num_seqs`` for so many longest requests: room for shorter ones, never the engine's blind default."""
     most, step = default("engine", "seqs_most"), default("engine", "seqs_multiple")
-    wanted = max(needed, min(most, needed * default("engine", "seqs_typical_share")), default("engine", "seqs_minimum"))
-    return math.ceil(wanted / step) * step
+    shorter = min(most, needed * int(default("engine", "seqs_typical_share")))
+    wanted: int = max(needed, shorter, int(default("engine", "seqs_minimum")))
+    return -(-wanted // int(step)) * int(step)
 
 
 def _request(question: Question, hardware: Hardware, d: Degrees, seqs: int, version: str) -> SizingRequest:
     fixed = question.fixed
+    share = utilization(question) - lora_per_gpu(question, d.tensor) / hardware.gpu.visible_gib
     return SizingRequest(
         architecture=question.architecture, weight_format=question.weight_format, gpu=hardware.gpu, tp=d.tensor,
         pp=d.pipeline, dp=d.data, ep=d.expert, dcp=d.decode_context,
-        gpu_memory_utilization=fixed.utilization or default("engine", "utilization"), max_model_len=question.context,
+        gpu_memory_utilization=max(share, 0.01), max_model_len=question.context,
         kv_cache_dtype=question.kv_cache_dtype, max_num_batched_tokens=fixed.max_num_batched_tokens, max_num_seqs=seqs,
         vllm_version=version, enforce_eager=fixed.enforce_eager, block_size=fixed.block_size,
         prefix_caching=fixed.prefix_caching, speculative_tokens=question.speculative_tokens,
@@ -249,24 +123,34 @@ def _sized(question: Question, hardware: Hardware, d: Degrees, seqs: int) -> tup
 
 def evaluate(question: Question, hardware: Hardware, d: Degrees, nodes: int) -> Placement | str:
     """One placement, or the reason it cannot be built at all (words, no numbers to rank)."""
-    invalid = _invalid(question, hardware, d)
-    if invalid:
-        return invalid
-    budget = hardware.gpu.visible_gib * (question.fixed.utilization or default("engine", "utilization"))
-    split = Split(d.tensor, d.pipeline, d.data, d.expert)
-    weights = _weights_gib(question.architecture, question.weight_format, split, question.draft_layers)
-    if weights - question.fixed.cpu_offload_gib > budget:
-        return f"weights alone are {weights:.0f} GiB per GPU, the engine may use {budget:.0f}"
-    shape = speed_shape(question.architecture, question.weight_format, _kv_element(question))
-    speed = Speed(shape, Layout(hardware.gpu, d.tensor, d.pipeline, d.data, d.expert))
     try:
-        return (
-            _by_rate(question, hardware, d, nodes, speed)
-            if question.rate
-            else _by_users(question, hardware, d, nodes, speed)
-        )
+        invalid = _invalid(question, hardware, d)
+        if invalid:
+            return invalid
+        budget = hardware.gpu.visible_gib * utilization(question)
+        split = Split(d.tensor, d.pipeline, d.data, d.expert)
+        weights = _weights_gib(question.architecture, question.weight_format, split, question.draft_layers)
+        if weights > budget:
+            return f"weights alone are {weights:.0f} GiB per GPU, the engine may use {budget:.0f}"
+        shape = speed_shape(question.architecture, question.weight_format, _kv_element(question))
+        speed = Speed(shape, Layout(hardware.gpu, d.tensor, d.pipeline, d.data, d.expert))
+        place = _by_rate if question.rate else _by_users
+        return place(question, hardware, d, nodes, speed)
     except SizingError as error:
         return str(error)
+
+
+def utilization(question: Question) -> float:
+    """Share of GPU memory the engine is told to use."""
+    return question.fixed.utilization or float(default("engine", "utilization"))
+
+
+def lora_per_gpu(question: Question, tensor: int) -> float:
+    """GiB per GPU of LoRA slots; 0 without LoRA."""
+    fixed = question.fixed
+    if not fixed.lora_slots:
+        return 0.0
+    return lora_gib(question.architecture, slots=fixed.lora_slots, rank=fixed.lora_rank, tp=tensor)
 
 
 def _kv_element(question: Question) -> float:
@@ -278,16 +162,15 @@ def _kv_element(question: Question) -> float:
 def _invalid(question: Question, hardware: Hardware, d: Degrees) -> str:
     request = _request(question, hardware, d, default("engine", "seqs_minimum"), question.versions[0])
     for version in question.versions:
-        found = problems(replace(request, vllm_version=version), hardware.instance.gpus)
-        if found:
-            return found[0]
+        for found in problems(replace(request, vllm_version=version), hardware.instance.gpus):
+            return found
     return ""
 
 
 def _slots_and_sizes(question: Question, hardware: Hardware, d: Degrees, needed: int) -> tuple[int, tuple[Sizing, ...]]:
     """Slots of one engine (one data-parallel rank) and its sizings; recurrent models get no more slots than blocks."""
     per_rank = math.ceil(needed / d.data)
-    seqs = question.fixed.max_num_seqs or slots(question, per_rank)
+    seqs = question.fixed.max_num_seqs or slots(per_rank)
     sizings = _sized(question, hardware, d, seqs)
     if question.architecture.recurrent and not question.fixed.max_num_seqs:
         room = int(min(s.num_blocks_low for s in sizings) * default("engine", "seqs_hybrid_share"))
@@ -300,7 +183,9 @@ def _slots_and_sizes(question: Question, hardware: Hardware, d: Degrees, needed:
 
 def _by_users(question: Question, hardware: Hardware, d: Degrees, nodes: int, speed: Speed) -> Placement:
     replicas = question.replicas or 1
-    placed = _place(question, hardware, d, nodes, speed, replicas, math.ceil(question.concurrency / replicas))
+    placed = _place(
+        question, hardware, d, nodes, speed, replicas=replicas, needed=math.ceil(question.concurrency / replicas)
+    )
     most = default("search", "replicas_most")
     while question.replicas is None and replicas < most and (placed.verdict != "fits" or placed.slo_miss > 0):
         capacity = placed.concurrency(question.context, "low")
@@ -308,7 +193,9 @@ def _by_users(question: Question, hardware: Hardware, d: Degrees, nodes: int, sp
             break
         by_memory = math.ceil(question.concurrency / math.floor(capacity)) if placed.verdict != "fits" else replicas + 1
         replicas = max(replicas + 1, min(by_memory, most))
-        placed = _place(question, hardware, d, nodes, speed, replicas, math.ceil(question.concurrency / replicas))
+        placed = _place(
+            question, hardware, d, nodes, speed, replicas=replicas, needed=math.ceil(question.concurrency / replicas)
+        )
     return placed
 
 
@@ -321,7 +208,9 @@ def _by_rate(question: Question, hardware: Hardware, d: Degrees, nodes: int, spe
         if not math.isfinite(running) and replicas < most and question.replicas is None:
             continue
         needed = math.ceil((running if math.isfinite(running) else 1024.0) * default("demand", "load_peak"))
-        placed = _place(question, hardware, d, nodes, speed, replicas, needed, question.rate / replicas)
+        placed = _place(
+            question, hardware, d, nodes, speed, replicas=replicas, needed=needed, rate=question.rate / replicas
+        )
         if placed.verdict == "fits" and placed.slo_miss == 0:
             break
         if placed.verdict == "short" and needed <= 1:
@@ -353,6 +242,7 @@ def _place(
     d: Degrees,
     nodes: int,
     speed: Speed,
+    *,
     replicas: int,
     needed: int,
     rate: float = 0.0,
@@ -368,17 +258,18 @@ def _place(
         free = max(0.02, 1 - rate * speed.prefill_cost(question.work.input))
         ttft = speed.prefill(question.work.input) / free
         tpot = speed.step(running, question.work.mean_context) / free
-    verdict, reason = _verdict(question, sizings, worst, held, needed, d.data, seqs)
+    verdict, reason = _verdict(question, sizings, worst, held=held, needed=needed, data=d.data, seqs=seqs)
     miss = max(0.0, *(v / goal - 1 for v, goal in ((ttft, question.ttft), (tpot, question.tpot)) if goal), 0.0)
     return Placement(
-        hardware=hardware, degrees=d, nodes=nodes, replicas=replicas, sizing=worst, sizings=sizings, per_replica=needed,
+        question=question, hardware=hardware, degrees=d, nodes=nodes, replicas=replicas, sizing=worst,
+        sizings=sizings, per_replica=needed,
         held_tokens=held, running=running, max_num_seqs=seqs, speed=speed, verdict=verdict, reason=reason, ttft=ttft,
         tpot=tpot, slo_miss=miss,
     )  # fmt: skip
 
 
 def _verdict(
-    question: Question, sizings: tuple[Sizing, ...], worst: Sizing, held: int, needed: int, data: int, seqs: int
+    question: Question, sizings: tuple[Sizing, ...], worst: Sizing, *, held: int, needed: int, data: int, seqs: int
 ) -> tuple[str, str]:
     per_rank = needed / data
 

@@ -6,7 +6,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
-from headwater.sizing.placement import Degrees, Hardware, Placement, Question, degrees_for, evaluate, rank_key
+from headwater.sizing.layouts import degrees_for
+from headwater.sizing.placement import Placement, evaluate, rank_key
+from headwater.sizing.question import Degrees, Hardware, Question
 
 
 @dataclass(frozen=True)
@@ -25,7 +27,7 @@ class Found:
     """What the search saw.
 
     Attributes:
-        best: fits at the lower bound when anything does, else the best that is tight; None when nothing holds the demand.
+        best: fits at the lower bound when anything does, else the best that is tight; None when nothing holds it.
         runners_up: next best on other layouts, best first.
         rejected: cheaper than ``best`` (or everything, when there is none), dearest first.
     """
@@ -87,7 +89,7 @@ def _enough(fitting: Sequence[Placement], runners: int) -> float:
 
 
 def _dominated(p: Placement, h: Hardware, d: Degrees) -> bool:
-    """Same GPUs, a plainer layout already fits: expert parallel and context parallel add nothing to a plan that fits."""
+    """Same GPUs, a plainer layout already fits: expert or context parallel would add nothing."""
     same = p.hardware.instance == h.instance and p.degrees.gpus == d.gpus and p.degrees.pipeline == d.pipeline
     return same and _plain(p.degrees) < _plain(d) and p.replicas == 1
 

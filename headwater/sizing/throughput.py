@@ -15,7 +15,8 @@ from headwater.catalog.architecture import Architecture, Attention, Compressed, 
 from headwater.catalog.defaults import speed_constants
 from headwater.catalog.gpus import Gpu
 from headwater.sizing.precision import WeightFormat
-from headwater.sizing.weights import Split, count_parameters, stage_weights
+from headwater.sizing.shards import Split
+from headwater.sizing.weights import count_parameters, stage_weights
 
 K = speed_constants()
 
@@ -75,7 +76,8 @@ class SpeedShape:
         if moe is None:
             return 0.0
         touched = moe.experts * (1 - (1 - moe.active / moe.experts) ** max(batch, 1.0))
-        return touched * self.expert_bytes * self.architecture.moe_layers
+        layers: int = self.architecture.moe_layers
+        return float(touched * self.expert_bytes * layers)
 
     def kv_read(self, context: float, tensor: int) -> float:
         """Bytes of cache one token's attention reads on one GPU, all layers, at ``context`` tokens."""
@@ -91,11 +93,8 @@ def speed_shape(architecture: Architecture, weights: WeightFormat, kv_bytes: flo
     """Shape of a model as loaded in one format; ``kv_bytes`` is 2 for a bf16 cache, 1 for fp8."""
     stage = stage_weights(architecture, weights, Split())[0]
     moe = architecture.moe
-    parameters = (
-        float(architecture.published_parameters or 0)
-        if architecture.uncountable
-        else float(count_parameters(architecture))
-    )
+    counted = all(not isinstance(layer.mixer, Compressed) for layer, _ in architecture.runs)
+    parameters = float(count_parameters(architecture) if counted else architecture.published_parameters or 0)
     table = architecture.vocabulary * architecture.hidden
     unread = 0 if architecture.tied else table  # a lookup reads one row; a tied table is also the output matrix
     one_expert = (3 if moe.gated else 2) * float(moe.latent or architecture.hidden) * moe.intermediate if moe else 0.0

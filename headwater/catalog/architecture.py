@@ -1,7 +1,7 @@
 """What a model is made of: the shapes from which weights and KV cache are counted.
 
 An :class:`Architecture` is a stack of :class:`Layer`; each layer has a token mixer (attention of some kind, a recurrent
-block, or nothing) and feed-forward parts (dense, mixture of experts, or both). Sizes are element counts, windows are tokens.
+block, or nothing) and feed-forward parts (dense, mixture of experts, or both). Sizes are elements, windows tokens.
 """
 
 from dataclasses import dataclass, field
@@ -10,7 +10,10 @@ from functools import cached_property
 
 @dataclass(frozen=True, slots=True)
 class Attention:
-    """Softmax attention with grouped KV heads. ``window``/``chunk``: tokens seen by a local layer, None for full context."""
+    """Softmax attention with grouped KV heads.
+
+    ``window``/``chunk``: tokens seen by a local layer, None for full context.
+    """
 
     heads: int
     kv_heads: int
@@ -83,7 +86,10 @@ class Kda:
 
 @dataclass(frozen=True, slots=True)
 class Compressed:
-    """DeepSeek-V4 attention: one stored state per ``ratio`` tokens (0: sliding window only), window of ``window`` tokens."""
+    """DeepSeek-V4 attention.
+
+    One stored state per ``ratio`` tokens (0: sliding window only), window of ``window`` tokens.
+    """
 
     heads: int
     ratio: int
@@ -121,7 +127,7 @@ class Moe:
 
 @dataclass(frozen=True, slots=True)
 class Layer:
-    """One decoder layer: a mixer, a dense and/or a mixture-of-experts feed-forward, and ``norms`` vectors of hidden size."""
+    """One decoder layer: a mixer, dense and/or mixture-of-experts feed-forward, ``norms`` vectors of hidden size."""
 
     mixer: Mixer | None
     mlp: Mlp | None = None
@@ -131,7 +137,10 @@ class Layer:
 
 @dataclass(frozen=True, slots=True)
 class Tower:
-    """Vision encoder. Parameters are elements; the projector is replicated; one image is ``image_tokens`` and ``image_pixels``."""
+    """Vision encoder. Parameters are elements.
+
+    The projector is replicated; one image is ``image_tokens`` and ``image_pixels``.
+    """
 
     parameters: int
     projector: int
@@ -145,7 +154,7 @@ class Architecture:
     """A model's shapes. Hashable by value; ``layers`` share objects, so a repeated layer costs nothing.
 
     ``rotary`` is (dimension, number of distinct set-ups); ``rope_length`` the positions in its table.
-    ``uncountable`` holds the reason when shapes are not known well enough to count; ``published_parameters`` then helps.
+    ``uncountable`` holds the reason when shapes are not known well enough; ``published_parameters`` then helps.
     """
 
     name: str

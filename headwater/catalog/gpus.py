@@ -88,6 +88,13 @@ def gpu_from_size(name: str) -> Gpu:
     if not sizes:
         raise UnknownGpuError(f"GPU {name!r} is not in the catalogue and its name states no size; give gpu_mem_gib")
     return Gpu(
-        key="unlisted", name=name, memory_gb=sizes[0], visible_gib=sizes[0] * 0.975, n_sm=100, sm=80, status="guessed",
-        source="label times 0.975", as_of=str(load_yaml("gpus")["as_of"]),
-    )  # fmt: skip
+        key=re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-"),
+        name=name,
+        memory_gb=sizes[0],
+        visible_gib=sizes[0] * 0.975,
+        n_sm=100,
+        sm=80,
+        status="guessed",
+        source="label times 0.975",
+        as_of=str(load_yaml("gpus")["as_of"]),
+    )

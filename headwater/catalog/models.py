@@ -27,9 +27,26 @@ from headwater.catalog.source import load_yaml
 from headwater.refusal import nearest
 
 __all__ = [
-    "Architecture", "Attention", "Checkpoint", "Compressed", "GatedDelta", "Indexer", "Kda", "Layer", "Mamba2", "Mixer", "Mla",
-    "Mlp", "Model", "Moe", "Tower", "UnknownModelError", "find_model", "load_models", "split_name",
-]  # fmt: skip
+    "Architecture",
+    "Attention",
+    "Checkpoint",
+    "Compressed",
+    "GatedDelta",
+    "Indexer",
+    "Kda",
+    "Layer",
+    "Mamba2",
+    "Mixer",
+    "Mla",
+    "Mlp",
+    "Model",
+    "Moe",
+    "Tower",
+    "UnknownModelError",
+    "find_model",
+    "load_models",
+    "split_name",
+]
 
 
 class UnknownModelError(ValueError):
@@ -38,7 +55,10 @@ class UnknownModelError(ValueError):
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """Published weights. ``format`` is a weight format of ``checkpoints.yaml``; ``size_bytes`` on disk when published."""
+    """Published weights. ``format`` is a weight format of ``checkpoints.yaml``.
+
+    ``size_bytes`` on disk when published.
+    """
 
     repository: str
     format: str
@@ -171,7 +191,8 @@ def find_model(name: str) -> Model:
             return load_models()[table[form]]
     if _FOREIGN.search(wanted):
         raise UnknownModelError(
-            f"{name!r} is a GGUF, bitsandbytes, MLX or EXL checkpoint: their bytes per parameter are not known here; use a "
+            f"{name!r} is a GGUF, bitsandbytes, MLX or EXL checkpoint: their bytes per parameter are "
+            "not known here; use a "
             "checkpoint in bf16, fp8, int8, AWQ, GPTQ, MXFP4 or NVFP4"
         )
     near = nearest(_plain(stem), load_models())

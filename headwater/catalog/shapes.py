@@ -125,7 +125,10 @@ def _stack(e: Entry) -> list[Layer]:
 
 
 def _blocks(e: Entry) -> list[Layer]:
-    """One letter a layer, one thing a layer: ``M`` Mamba-2, ``*`` attention, ``E`` experts, ``-`` dense feed-forward."""
+    """One letter a layer, one thing a layer.
+
+    ``M`` Mamba-2, ``*`` attention, ``E`` experts, ``-`` dense feed-forward.
+    """
     moe, mlp = _moe(e), Mlp(e["mlp"], e.get("mlp_gated", True), False) if e.get("mlp") else None
     table = {
         "M": Layer(_recurrent(e) if "recurrent" in e else None, norms=1),
@@ -140,9 +143,15 @@ def build(e: Entry) -> Architecture:
     """The architecture of one catalogue entry; sizes are elements, windows and lengths are tokens."""
     if e.get("uncountable") and "layers" not in e:
         return Architecture(
-            e["class"], (), 0, 0, tied=False, max_position=e["context"],
-            published_parameters=e.get("published_parameters"), uncountable=e["uncountable"],
-        )  # fmt: skip
+            e["class"],
+            (),
+            0,
+            0,
+            tied=False,
+            max_position=e["context"],
+            published_parameters=e.get("published_parameters"),
+            uncountable=e["uncountable"],
+        )
     layers = _blocks(e) if "blocks" in e else _stack(e)
     shared: dict[Layer, Layer] = {}
     stack = tuple(shared.setdefault(layer, layer) for layer in layers)

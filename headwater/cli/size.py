@@ -34,7 +34,7 @@ def _print(answer: dict[str, Any]) -> None:
     sys.stdout.write(json.dumps(answer, ensure_ascii=False) + "\n")
 
 
-def size_command(
+def size_command(  # noqa: PLR0917 - a typer signature
     config: Annotated[
         Path | None, typer.Option(help="A model's config.json (or its folder) instead of a catalogue model.")
     ] = None,
@@ -69,10 +69,18 @@ def size_command(
             _print(record if set(record) == {"error"} else size_record(record, config, tuple(entries.values())))
         return
     record = {
-        "model": model, "gpu": gpu, "quantization": quantization, "tp": tp, "pp": pp, "dp": dp,
-        "enable_expert_parallel": expert_parallel, "max_model_len": max_model_len, "max_num_seqs": max_num_seqs,
-        "kv_cache_dtype": kv_cache_dtype, "vllm_version": vllm_version,
-    }  # fmt: skip
+        "model": model,
+        "gpu": gpu,
+        "quantization": quantization,
+        "tp": tp,
+        "pp": pp,
+        "dp": dp,
+        "enable_expert_parallel": expert_parallel,
+        "max_model_len": max_model_len,
+        "max_num_seqs": max_num_seqs,
+        "kv_cache_dtype": kv_cache_dtype,
+        "vllm_version": vllm_version,
+    }
     answer = size_record({k: v for k, v in record.items() if v is not None}, config, tuple(entries.values()))
     if "error" in answer:
         typer.echo(answer["error"], err=True)

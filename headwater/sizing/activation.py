@@ -11,9 +11,9 @@ from typing import Any
 from headwater.catalog.architecture import Architecture
 from headwater.sizing.defaults import table
 from headwater.sizing.precision import WeightFormat
+from headwater.sizing.shards import Split
 from headwater.sizing.units import GIB, Band, pad
 from headwater.sizing.version import Version, since, within
-from headwater.sizing.shards import Split
 
 MLA_PREFILL_ROWS = 65536
 """vLLM gathers at most this many latent rows at once in MLA prefill."""
@@ -66,7 +66,7 @@ def _sampler(arch: Architecture, fmt: WeightFormat, load: Load, row: dict[str, A
 
 
 def expert_workspace(
-    arch: Architecture, fmt: WeightFormat, mbt: int, split: Split, version: Version, sm: int
+    arch: Architecture, fmt: WeightFormat, mbt: int, split: Split, *, version: Version, sm: int
 ) -> tuple[float, float]:
     """Expected and highest bytes of the fused-experts workspace, allocated once and kept."""
     moe = arch.moe
@@ -100,7 +100,7 @@ def _sparse(arch: Architecture, load: Load, tp: int) -> float:
 
 
 def activation(
-    arch: Architecture, fmt: WeightFormat, split: Split, load: Load, version: Version, margin: float
+    arch: Architecture, fmt: WeightFormat, split: Split, load: Load, *, version: Version, margin: float
 ) -> Activation:
     """Peak memory of the profiling run on every pipeline stage."""
     row = sampler_row(version)
@@ -116,7 +116,7 @@ def activation(
         gathered = min(max(8 * load.max_model_len, 4 * load.seqs * load.block_size), MLA_PREFILL_ROWS)
         latent = gathered * mla.heads / split.tp * (mla.nope + mla.value_dim) * 2
     forward += latent + logits
-    experts, experts_high = expert_workspace(arch, fmt, load.mbt, split, version, load.sm)
+    experts, experts_high = expert_workspace(arch, fmt, load.mbt, split, version=version, sm=load.sm)
     sparse = _sparse(arch, load, split.tp)
     workspace, workspace_high = max(experts, sparse), max(experts_high, sparse)
     tower = 0.0

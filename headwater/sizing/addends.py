@@ -66,48 +66,80 @@ def _weight_parts(s: Sizing) -> list[Addend]:
 
 
 def describe(s: Sizing) -> tuple[Addend, ...]:
-    """Every addend of the limiting stage; the signed ones sum to the budget (plus the shortfall when it does not fit)."""
+    """Every addend of the limiting stage.
+
+    The signed ones sum to the budget (plus the shortfall when it does not fit).
+    """
     r, act, plan = s.request, s.activation_parts, s.plan
     sampler = "sorting sampler" if act.generation == "sorting" else "sampler"
     return (
         Addend(
-            "budget", "visible memory × gpu_memory_utilization, rounded up to a byte",
-            (("visible GiB", f"{s.visible_gib:.2f}"), ("utilization", f"{s.utilization:g}")), _exact(s.budget_gib),
-            "vLLM v1/worker/utils.py request_memory", 0,
+            "budget",
+            "visible memory × gpu_memory_utilization, rounded up to a byte",
+            (("visible GiB", f"{s.visible_gib:.2f}"), ("utilization", f"{s.utilization:g}")),
+            _exact(s.budget_gib),
+            "vLLM v1/worker/utils.py request_memory",
+            0,
         ),
         Addend(
-            "weights", "parameters counted from shapes × bytes of each class, on this rank",
-            (("format", r.weight_format.name), ("stage", f"{s.limiting + 1} of {r.pp}")), s.weights, "vLLM model definitions; 'Model loading took'",
+            "weights",
+            "parameters counted from shapes × bytes of each class, on this rank",
+            (("format", r.weight_format.name), ("stage", f"{s.limiting + 1} of {r.pp}")),
+            s.weights,
+            "vLLM model definitions; 'Model loading took'",
         ),
         *_weight_parts(s),
         Addend(
-            "activation", f"expert workspace + the larger of a {sampler} pass over all sequences and a forward pass over the batch budget",
+            "activation",
+            f"expert workspace + the larger of a {sampler} pass over all sequences and a forward pass "
+            "over the batch budget",
             (
-                ("max_num_batched_tokens", str(s.max_num_batched_tokens)), ("max_num_seqs", str(s.max_num_seqs)),
-                ("sampler pass GiB", f"{act.sampler / GIB:.3f}"), ("forward pass GiB", f"{act.forward / GIB:.3f}"),
-                ("workspace GiB", f"{act.workspace / GIB:.3f}"), ("image batch GiB", f"{act.tower / GIB:.3f}"),
-            ), s.activation, "allocation sizes read in vLLM, checked on measured start-ups",
+                ("max_num_batched_tokens", str(s.max_num_batched_tokens)),
+                ("max_num_seqs", str(s.max_num_seqs)),
+                ("sampler pass GiB", f"{act.sampler / GIB:.3f}"),
+                ("forward pass GiB", f"{act.forward / GIB:.3f}"),
+                ("workspace GiB", f"{act.workspace / GIB:.3f}"),
+                ("image batch GiB", f"{act.tower / GIB:.3f}"),
+            ),
+            s.activation,
+            "allocation sizes read in vLLM, checked on measured start-ups",
         ),
         Addend(
-            "persistent state", "4.125 bytes × sequences × vocabulary of model runner V2, last stage",
-            (("max_num_seqs", str(s.max_num_seqs)), ("vocabulary", str(r.architecture.vocabulary))), s.state,
+            "persistent state",
+            "4.125 bytes × sequences × vocabulary of model runner V2, last stage",
+            (("max_num_seqs", str(s.max_num_seqs)), ("vocabulary", str(r.architecture.vocabulary))),
+            s.state,
             "vLLM v1/worker/gpu/sample/penalties.py",
         ),
         Addend(
-            "non-torch", "CUDA modules, NCCL, all-reduce workspaces: table by (version, GPU, TP)",
-            (("version", s.version), ("GPU", r.gpu.name), ("TP", str(r.tp)), ("status", s.non_torch_status)), s.non_torch,
+            "non-torch",
+            "CUDA modules, NCCL, all-reduce workspaces: table by (version, GPU, TP)",
+            (("version", s.version), ("GPU", r.gpu.name), ("TP", str(r.tp)), ("status", s.non_torch_status)),
+            s.non_torch,
             "calibration.yaml, start-up logs",
         ),
         Addend(
-            "CUDA graphs", "estimate vLLM subtracts from 0.21 on; 0 before, and with enforce_eager",
-            (("enforce_eager", str(r.enforce_eager).lower()), ("taken at capture GiB", f"{s.cuda_graph_capture.expected:.2f}")), s.cuda_graph,
+            "CUDA graphs",
+            "estimate vLLM subtracts from 0.21 on; 0 before, and with enforce_eager",
+            (
+                ("enforce_eager", str(r.enforce_eager).lower()),
+                ("taken at capture GiB", f"{s.cuda_graph_capture.expected:.2f}"),
+            ),
+            s.cuda_graph,
             "vLLM v1/worker/gpu_worker.py",
         ),
         Addend(
-            "KV cache", "what is left of the budget",
+            "KV cache",
+            "what is left of the budget",
             (
-                ("KV type", s.kv_cache_dtype), ("block tokens", str(plan.block_size)), ("block bytes", str(s.bytes_per_block)),
-                ("groups", str(plan.group_count)), ("blocks", str(s.num_blocks)), ("blocks per request", str(s.blocks_per_request)),
-            ), s.kv, "vLLM v1/core/kv_cache_planning.py",
+                ("KV type", s.kv_cache_dtype),
+                ("block tokens", str(plan.block_size)),
+                ("block bytes", str(s.bytes_per_block)),
+                ("groups", str(plan.group_count)),
+                ("blocks", str(s.num_blocks)),
+                ("blocks per request", str(s.blocks_per_request)),
+            ),
+            s.kv,
+            "vLLM v1/core/kv_cache_planning.py",
         ),
-    )  # fmt: skip
+    )

@@ -124,9 +124,12 @@ def _attention(c: Config, cls: str, kind: str) -> Attention:
 
 def _gated_delta(c: Config) -> GatedDelta:
     return GatedDelta(
-        number(c, "linear_num_key_heads"), number(c, "linear_num_value_heads"), number(c, "linear_key_head_dim"),
-        number(c, "linear_value_head_dim"), number(c, "linear_conv_kernel_dim", default=4),
-    )  # fmt: skip
+        number(c, "linear_num_key_heads"),
+        number(c, "linear_num_value_heads"),
+        number(c, "linear_key_head_dim"),
+        number(c, "linear_value_head_dim"),
+        number(c, "linear_conv_kernel_dim", default=4),
+    )
 
 
 def _mixers(c: Config, cls: str) -> list[Mixer]:
@@ -278,14 +281,18 @@ def read_nemotron_h(c: Config, cls: str) -> tuple[Layer, ...]:
     table = {
         "M": lambda: Layer(
             Mamba2(
-                number(c, "mamba_num_heads"), number(c, "mamba_head_dim"), number(c, "ssm_state_size"), number(c, "n_groups"),
+                number(c, "mamba_num_heads"),
+                number(c, "mamba_head_dim"),
+                number(c, "ssm_state_size"),
+                number(c, "n_groups"),
                 number(c, "conv_kernel", default=4),
-            ), norms=1,
+            ),
+            norms=1,
         ),
         "*": lambda: Layer(_attention(c, cls, "full"), norms=1),
         "E": lambda: Layer(None, moe=moe, norms=1),
         "-": lambda: Layer(None, mlp=Mlp(number(c, "intermediate_size"), gated=False), norms=1),
-    }  # fmt: skip
+    }
     made = {letter: table[letter]() for letter in sorted(set(pattern))}
     return tuple(made[letter] for letter in pattern)
 
@@ -315,26 +322,56 @@ def read_blocks(c: Config, cls: str) -> tuple[Layer, ...]:
 READERS: dict[str, Reader] = {
     **dict.fromkeys(
         (
-            "LlamaForCausalLM", "MistralForCausalLM", "Mistral3ForConditionalGeneration", "Qwen2ForCausalLM", "Qwen3ForCausalLM",
-            "Qwen3VLForConditionalGeneration", "Phi3ForCausalLM", "PhiForCausalLM", "GraniteForCausalLM", "MiMoForCausalLM",
-            "GemmaForCausalLM", "Gemma2ForCausalLM", "Gemma3ForCausalLM", "Gemma3ForConditionalGeneration", "Gemma4ForCausalLM",
-            "Gemma4ForConditionalGeneration", "MixtralForCausalLM", "Qwen2MoeForCausalLM", "Qwen3MoeForCausalLM",
-            "Qwen3VLMoeForConditionalGeneration", "MiniMaxM2ForCausalLM", "Glm4MoeForCausalLM", "GptOssForCausalLM",
-            "Llama4ForCausalLM", "Llama4ForConditionalGeneration", "Qwen3NextForCausalLM", "Qwen3_5ForCausalLM",
-            "Qwen3_5MoeForCausalLM", "Qwen3_5ForConditionalGeneration", "Qwen3_5MoeForConditionalGeneration",
+            "LlamaForCausalLM",
+            "MistralForCausalLM",
+            "Mistral3ForConditionalGeneration",
+            "Qwen2ForCausalLM",
+            "Qwen3ForCausalLM",
+            "Qwen3VLForConditionalGeneration",
+            "Phi3ForCausalLM",
+            "PhiForCausalLM",
+            "GraniteForCausalLM",
+            "MiMoForCausalLM",
+            "GemmaForCausalLM",
+            "Gemma2ForCausalLM",
+            "Gemma3ForCausalLM",
+            "Gemma3ForConditionalGeneration",
+            "Gemma4ForCausalLM",
+            "Gemma4ForConditionalGeneration",
+            "MixtralForCausalLM",
+            "Qwen2MoeForCausalLM",
+            "Qwen3MoeForCausalLM",
+            "Qwen3VLMoeForConditionalGeneration",
+            "MiniMaxM2ForCausalLM",
+            "Glm4MoeForCausalLM",
+            "GptOssForCausalLM",
+            "Llama4ForCausalLM",
+            "Llama4ForConditionalGeneration",
+            "Qwen3NextForCausalLM",
+            "Qwen3_5ForCausalLM",
+            "Qwen3_5MoeForCausalLM",
+            "Qwen3_5ForConditionalGeneration",
+            "Qwen3_5MoeForConditionalGeneration",
         ),
         read_attention,
     ),
     **dict.fromkeys(
         (
-            "DeepseekV2ForCausalLM", "DeepseekV3ForCausalLM", "DeepseekV32ForCausalLM", "KimiVLForConditionalGeneration",
-            "KimiK25ForConditionalGeneration", "KimiLinearForCausalLM", "KimiK3ForConditionalGeneration", "GlmMoeDsaForCausalLM",
-            "Glm4MoeLiteForCausalLM", "MistralLarge3ForCausalLM",
+            "DeepseekV2ForCausalLM",
+            "DeepseekV3ForCausalLM",
+            "DeepseekV32ForCausalLM",
+            "KimiVLForConditionalGeneration",
+            "KimiK25ForConditionalGeneration",
+            "KimiLinearForCausalLM",
+            "KimiK3ForConditionalGeneration",
+            "GlmMoeDsaForCausalLM",
+            "Glm4MoeLiteForCausalLM",
+            "MistralLarge3ForCausalLM",
         ),
         read_latent,
     ),
     "MiMoV2FlashForCausalLM": read_mimo,
     "NemotronHForCausalLM": read_nemotron_h,
     "DeciLMForCausalLM": read_blocks,
-}  # fmt: skip
+}
 """Architecture classes we model, as vLLM names them."""

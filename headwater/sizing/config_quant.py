@@ -1,4 +1,7 @@
-"""The weight format a ``quantization_config`` describes: packing of each tensor class, and what the checkpoint leaves out."""
+"""The weight format a ``quantization_config`` describes.
+
+Packing of each tensor class, and what the checkpoint leaves out.
+"""
 
 from __future__ import annotations
 
@@ -64,8 +67,8 @@ def _modules(layer: Layer, i: int, kind: str) -> list[str]:
     if kind == "experts" and layer.moe is not None:
         own = ("experts.0.down_proj", "moe.experts.0.down_proj", "experts.down_proj")
         inner = ("mlp.experts.0.down_proj", "mlp.experts", "block_sparse_moe.experts.0.w2", "mixer.experts.0.down_proj")
-        names = own if layer.mlp is not None else (*own, *inner, "feed_forward.experts.down_proj")
-        return [f"{base}.{n}" for n in names]
+        found = own if layer.mlp is not None else (*own, *inner, "feed_forward.experts.down_proj")
+        return [f"{base}.{n}" for n in found]
     return []
 
 
@@ -88,7 +91,15 @@ def _assemble(
     base, plain = weight_format("bf16"), packing("bf16")
     shares = _shares(arch, excluded)
     parts = {kind: packed[kind].mixed(plain, shares[kind]) if kind in packed else plain for kind in CLASSES}
-    return replace(base, name=f"{name} (config.json)", head=head or plain, **parts)
+    return replace(
+        base,
+        name=f"{name} (config.json)",
+        head=head or plain,
+        attention=parts["attention"],
+        mlp=parts["mlp"],
+        shared=parts["shared"],
+        experts=parts["experts"],
+    )
 
 
 def _kv(q: Config) -> str | None:
@@ -127,10 +138,19 @@ def _weights_of(group: Config) -> Packing:
 
 
 _ALGORITHMS = {
-    "FP8": "fp8-tensor", "FP8_PER_CHANNEL_PER_TOKEN": "fp8-channel", "FP8_PB_WO": "fp8-block", "FP8_BLOCK": "fp8-block",
-    "NVFP4": "nvfp4", "W4A16_NVFP4": "nvfp4", "W4A8_NVFP4_FP8": "nvfp4", "NVFP4_AWQ": "nvfp4", "MXFP4": "mxfp4", "MXFP8": "mxfp8",
-    "W4A16_AWQ": "int4-g128", "INT4_AWQ": "int4-g128",
-}  # fmt: skip
+    "FP8": "fp8-tensor",
+    "FP8_PER_CHANNEL_PER_TOKEN": "fp8-channel",
+    "FP8_PB_WO": "fp8-block",
+    "FP8_BLOCK": "fp8-block",
+    "NVFP4": "nvfp4",
+    "W4A16_NVFP4": "nvfp4",
+    "W4A8_NVFP4_FP8": "nvfp4",
+    "NVFP4_AWQ": "nvfp4",
+    "MXFP4": "mxfp4",
+    "MXFP8": "mxfp8",
+    "W4A16_AWQ": "int4-g128",
+    "INT4_AWQ": "int4-g128",
+}
 
 
 def _algorithm(name: str) -> Packing:
@@ -142,7 +162,10 @@ def _algorithm(name: str) -> Packing:
 
 
 def _per_module(arch: Architecture, layers: dict[str, Config]) -> tuple[dict[str, Packing], Packing | None]:
-    """Mixed precision: an algorithm for every quantised module; each class takes its commonest. Also the output head's."""
+    """Mixed precision: an algorithm for every quantised module; each class takes its commonest.
+
+    Also the output head's.
+    """
     named = {_plain_name(name): _algorithm(str(entry.get("quant_algo"))) for name, entry in layers.items()}
     packed: dict[str, Packing] = {}
     for kind in CLASSES:
@@ -223,10 +246,10 @@ def format_from_quantization(q: Config | None, arch: Architecture, dtype: str) -
     if method in {"mxfp4", "gpt_oss_mxfp4"}:
         return replace(_assemble("mxfp4", arch, {"experts": packing("mxfp4")}, lambda _: False, None), method="mxfp4")
     if method in {"gptq", "awq", "gptq_marlin", "awq_marlin", "auto_gptq", "auto_awq"}:
-        bits = q.get("bits", q.get("w_bit", 4))
-        group = q.get("group_size", q.get("q_group_size", 128))
+        bits = int(q.get("bits") or q.get("w_bit") or 4)
+        group = int(q.get("group_size") or q.get("q_group_size") or 128)
         symmetric = bool(q.get("sym", True)) if "gptq" in method else not q.get("zero_point", True)
-        pack = _int_packing(int(bits), int(group), symmetric)
+        pack = _int_packing(bits, group, symmetric)
         fmt = _assemble(
             "gptq" if "gptq" in method else "awq",
             arch,
@@ -240,5 +263,6 @@ def format_from_quantization(q: Config | None, arch: Architecture, dtype: str) -
     if method.startswith("modelopt"):
         return _modelopt(q, arch)
     raise SizingError(
-        f"quantization_config: method {method or 'unnamed'!r} is not modelled; known: fp8, fbgemm_fp8, mxfp4, gptq, awq, compressed-tensors, modelopt"
+        f"quantization_config: method {method or 'unnamed'!r} is not modelled; known: fp8, "
+        "fbgemm_fp8, mxfp4, gptq, awq, compressed-tensors, modelopt"
     )

@@ -52,7 +52,10 @@ def _moon(v: Config, hidden: int) -> Tower:
 
 
 def tower_from_config(v: Config | None, cls: str, hidden: int, merge: int = 2) -> Tower | None:
-    """The encoder a ``vision_config`` describes, None without one; ``exact`` is False where the layout is approximate."""
+    """The encoder a ``vision_config`` describes, None without one.
+
+    ``exact`` is False where the layout is approximate.
+    """
     if cls == "Llama4ForConditionalGeneration":
         return LLAMA4
     if not v:

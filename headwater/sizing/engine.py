@@ -32,7 +32,7 @@ def _margins(measured: bool, cal: Calibration | None, r: SizingRequest) -> dict[
     if r.architecture.published_parameters is not None:
         return dict(m["published"])
     if cal is not None:
-        same = cal.model is not None and cal.model in {r.weight_format.repository, r.architecture.name}
+        same = cal.model is not None and cal.model == r.weight_format.repository
         return dict(m["from_log_same_model" if same else "from_log_other_model"])
     return dict(m["calibrated" if measured else "other"])
 
@@ -140,7 +140,7 @@ def _size(r: SizingRequest, cal: Calibration | None, version_text: str) -> Sizin
     margins = _margins(calibrated, cal, r)
     q = cal.sampler_q if cal else None
     load = Load(mbt, seqs, max_len, plan.block_size, dtype in FP8, gpu.n_sm, gpu.sm, q)
-    act = activation(arch, fmt, split, load, version, _activation_margin(margins, arch, r, calibrated))
+    act = activation(arch, fmt, split, load, version=version, margin=_activation_margin(margins, arch, r, calibrated))
     state = sampler_state(arch, seqs, version)
     subtracted, captured = graphs(arch, version, r.enforce_eager)
     outside_band = outside.band
@@ -187,15 +187,33 @@ def _size(r: SizingRequest, cal: Calibration | None, version_text: str) -> Sizin
     )
     kv = stages[limiting].kv
     sizing = Sizing(
-        request=r, version=version_text, visible_gib=visible, utilization=util, budget_gib=budget, max_model_len=max_len,
-        max_num_batched_tokens=mbt, max_num_seqs=seqs, kv_cache_dtype=dtype, stages=tuple(stages), limiting=limiting,
-        non_torch=outside_band, non_torch_status="measured" if cal else outside.status, cuda_graph=subtracted,
-        cuda_graph_capture=captured, context_reserve_gib=(cal.context_reserve if cal and cal.context_reserve else context_reserve(arch, split)),
-        kv=Band(max(0.0, kv.low), max(0.0, kv.expected), max(0.0, kv.high)), shortfall_gib=max(0.0, -kv.expected), plan=plan,
-        inflight=_inflight(mbt, r.pp, version), num_blocks=min(s.blocks(s.kv.expected) for s in storing),
-        num_blocks_low=min(s.blocks(s.kv.low) for s in storing), num_blocks_high=min(s.blocks(s.kv.high) for s in storing),
-        calibrated=calibrated, notes=(), activation_parts=act,
-    )  # fmt: skip
+        request=r,
+        version=version_text,
+        visible_gib=visible,
+        utilization=util,
+        budget_gib=budget,
+        max_model_len=max_len,
+        max_num_batched_tokens=mbt,
+        max_num_seqs=seqs,
+        kv_cache_dtype=dtype,
+        stages=tuple(stages),
+        limiting=limiting,
+        non_torch=outside_band,
+        non_torch_status="measured" if cal else outside.status,
+        cuda_graph=subtracted,
+        cuda_graph_capture=captured,
+        context_reserve_gib=(cal.context_reserve if cal and cal.context_reserve else context_reserve(arch, split)),
+        kv=Band(max(0.0, kv.low), max(0.0, kv.expected), max(0.0, kv.high)),
+        shortfall_gib=max(0.0, -kv.expected),
+        plan=plan,
+        inflight=_inflight(mbt, r.pp, version),
+        num_blocks=min(s.blocks(s.kv.expected) for s in storing),
+        num_blocks_low=min(s.blocks(s.kv.low) for s in storing),
+        num_blocks_high=min(s.blocks(s.kv.high) for s in storing),
+        calibrated=calibrated,
+        notes=(),
+        activation_parts=act,
+    )
     return replace(sizing, notes=tuple(notes + _notes(sizing)))
 
 
@@ -204,7 +222,10 @@ def _measured(value: float | None, prior: Band, margin: float) -> Band:
 
 
 def _inflight(mbt: int, pp: int, version: Version) -> int:
-    """Tokens in flight charged to sliding windows: one batch, or one per pipeline stage and one more with async scheduling."""
+    """Tokens in flight charged to sliding windows.
+
+    One batch, or one per pipeline stage and one more with async scheduling.
+    """
     return mbt * (pp + 1) if since(version, defaults.table()["inflight_batches_from"]) else mbt
 
 
@@ -218,7 +239,8 @@ def _notes(s: Sizing) -> list[str]:
     r, arch, notes = s.request, s.request.architecture, []
     if not s.calibrated:
         notes.append(
-            f"not calibrated: non-torch memory is {s.non_torch_status}; one start-up log through `headwater calibrate` narrows the band"
+            f"not calibrated: non-torch memory is {s.non_torch_status}; one start-up log through "
+            "`headwater calibrate` narrows the band"
         )
     if r.kv_cache_dtype == "auto" and r.weight_format.kv_cache:
         notes.append(f"the checkpoint names its KV type: auto means {r.weight_format.kv_cache}")
@@ -239,6 +261,7 @@ def _notes(s: Sizing) -> list[str]:
         notes.append(f"only {s.headroom_gib:.2f} GiB stay outside the budget at run time; lower gpu_memory_utilization")
     if s.tight:
         notes.append(
-            "tight: fits as expected, not at the lower bound; lower max_num_seqs or max_model_len, use an FP8 KV cache or one more TP step"
+            "tight: fits as expected, not at the lower bound; lower max_num_seqs or max_model_len, use "
+            "an FP8 KV cache or one more TP step"
         )
     return notes

@@ -23,9 +23,16 @@ INDEX_TOLERANCE = 0.02
 """Difference from the index file's total that is only noted beyond; larger than ``INDEX_LIMIT`` it is refused."""
 INDEX_LIMIT = 0.15
 _GEMMA3 = {
-    "num_attention_heads": 8, "num_key_value_heads": 4, "head_dim": 256, "vocab_size": 262208, "max_position_embeddings": 131072,
-    "sliding_window": 4096, "hidden_size": 2304, "num_hidden_layers": 26, "intermediate_size": 9216,
-}  # fmt: skip
+    "num_attention_heads": 8,
+    "num_key_value_heads": 4,
+    "head_dim": 256,
+    "vocab_size": 262208,
+    "max_position_embeddings": 131072,
+    "sliding_window": 4096,
+    "hidden_size": 2304,
+    "num_hidden_layers": 26,
+    "intermediate_size": 9216,
+}
 """Values transformers leaves out of a Gemma-3 text config because they are its defaults."""
 
 

@@ -71,7 +71,10 @@ def grouped_bytes(a: Attention, dtype: str, tp: int) -> int:
 
 
 def token_bytes(mixer: Mixer, dtype: str, tp: int) -> int:
-    """Bytes one token adds in a layer whose cache grows; 0 for recurrent layers and layers that borrow another's cache."""
+    """Bytes one token adds in a layer whose cache grows.
+
+    0 for recurrent layers and layers that borrow another's cache.
+    """
     if isinstance(mixer, Attention):
         return grouped_bytes(mixer, dtype, tp) if mixer.stores_kv else 0
     if isinstance(mixer, Mla):
@@ -94,7 +97,10 @@ def growth_bytes_per_token(arch: Architecture, dtype: str = "bfloat16", tp: int 
 def state_bytes(
     m: GatedDelta | Mamba2 | Kda, tp: int, speculative: int, model_bytes: int, state_dtype: str | None
 ) -> int:
-    """Bytes of one request's constant state in one recurrent layer on one rank: convolution window plus recurrent state."""
+    """Bytes of one request's constant state in one recurrent layer on one rank.
+
+    Convolution window plus recurrent state.
+    """
     taps = m.conv - 1 + speculative
     wide = {"fp32": 4, "bf16": 2, "fp16": 2}[state_dtype] if state_dtype else None
     if isinstance(m, GatedDelta):
@@ -112,8 +118,8 @@ def state_bytes(
 class Group:
     """One kind of layer in the shared block pool; ``times`` groups of ``size`` layers (the last may be padded).
 
-    ``reach``: tokens kept, None for full context. ``chunked`` windows need no extra block. ``fixed``: blocks per request of a
-    recurrent group, None otherwise.
+    ``reach``: tokens kept, None for full context. ``chunked`` windows need no extra block. ``fixed``: blocks per
+    request of a recurrent group, None otherwise.
     """
 
     kind: str
@@ -138,7 +144,7 @@ class Group:
 
 @dataclass(frozen=True, slots=True)
 class KvPlan:
-    """How vLLM lays out the cache. ``block_bytes`` holds the bytes of one block on each pipeline stage (0: stage stores none).
+    """How vLLM lays out the cache. ``block_bytes``: bytes of one block on each pipeline stage (0: it stores none).
 
     ``exact`` is False for layouts reproduced only in size, not in grouping.
     """
@@ -219,7 +225,7 @@ def plan_kv(arch: Architecture, cell: Cell) -> KvPlan:
         raise SizingError(f"{arch.name} keeps no KV cache; there is nothing to size")
     if len(kinds) == 1 and kinds[0].state is None:
         return _uniform(arch, cell, kinds[0])
-    return _hybrid(arch, cell, kinds)
+    return _hybrid(cell, kinds)
 
 
 def _uniform(arch: Architecture, cell: Cell, kind: _Kind) -> KvPlan:
@@ -242,7 +248,7 @@ def _group_size(counts: list[int]) -> int:
     return max(counts) if max(counts) < 1.5 * min(counts) else min(counts)
 
 
-def _hybrid(arch: Architecture, cell: Cell, kinds: list[_Kind]) -> KvPlan:
+def _hybrid(cell: Cell, kinds: list[_Kind]) -> KvPlan:
     growing = [k for k in kinds if k.state is None]
     recurrent = [k for k in kinds if k.state is not None]
     bs, sizes = cell.block_size, {}
@@ -279,7 +285,10 @@ def _hybrid(arch: Architecture, cell: Cell, kinds: list[_Kind]) -> KvPlan:
 
 
 def _compressed(arch: Architecture, cell: Cell) -> KvPlan:
-    """DeepSeek-V4: right in bytes per token, not in vLLM's packed grouping; windows and compressor states per request."""
+    """DeepSeek-V4: right in bytes per token, not in vLLM's packed grouping.
+
+    Windows and compressor states per request.
+    """
     bs = 256
     mixers = [x.mixer for x in arch.layers if isinstance(x.mixer, Compressed)]
     growth = sum(

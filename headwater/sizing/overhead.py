@@ -1,4 +1,7 @@
-"""What is neither weights nor activation nor cache: non-torch memory, CUDA graphs, the reserve before the first snapshot."""
+"""What is neither weights nor activation nor cache.
+
+Non-torch memory, CUDA graphs, the reserve before the first snapshot.
+"""
 
 from __future__ import annotations
 
@@ -7,9 +10,9 @@ from dataclasses import dataclass
 from headwater.catalog.architecture import Architecture
 from headwater.catalog.gpus import Gpu
 from headwater.sizing.defaults import table
+from headwater.sizing.shards import Split
 from headwater.sizing.units import ZERO, Band
 from headwater.sizing.version import Version, since, within
-from headwater.sizing.shards import Split
 
 
 @dataclass(frozen=True, slots=True)

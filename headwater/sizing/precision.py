@@ -48,7 +48,8 @@ class WeightFormat:
 
     Attributes:
         name: format name, as in ``checkpoints.yaml``.
-        attention: projections of attention and recurrent blocks; ``mlp``, ``shared``, ``experts``, ``head``, ``tower`` likewise.
+        attention: projections of attention and recurrent blocks; likewise ``mlp``, ``shared``, ``experts``, ``head``,
+            ``tower``.
         plain: what never shrinks (embeddings, norms, gates, biases, rotary tables).
         kv_cache: KV-cache type that ``auto`` means for this checkpoint, None for the model's own.
         block: side of the FP8 quantisation block when tensors must split on it.
@@ -149,7 +150,12 @@ def weight_format(name: str, repository: str | None = None) -> WeightFormat:
         method=entry.get("method"),
         online=entry.get("online", False),
         repository=repository,
-        **parts,
+        attention=parts["attention"],
+        mlp=parts["mlp"],
+        shared=parts["shared"],
+        experts=parts["experts"],
+        head=parts["head"],
+        tower=parts["tower"],
     )
 
 
@@ -169,8 +175,8 @@ def default_format(model: Model) -> WeightFormat:
 def parse_format(model: Model, precision: str | None) -> WeightFormat:
     """The checkpoint of ``model`` in the asked precision: a stack-file word (``fp8``) or an exact format (``awq``).
 
-    ``fp16`` is a cast of a 16-bit checkpoint; ``fp32`` a cast that doubles it; ``fp8`` without an FP8 checkpoint means quantising
-    a 16-bit one while loading. Anything else must exist as a checkpoint.
+    ``fp16`` is a cast of a 16-bit checkpoint; ``fp32`` a cast that doubles it; ``fp8`` without an FP8 checkpoint means
+    quantising a 16-bit one while loading. Anything else must exist as a checkpoint.
 
     Raises:
         SizingError: naming the checkpoints that do exist.
@@ -197,12 +203,30 @@ def parse_format(model: Model, precision: str | None) -> WeightFormat:
 
 
 _SUFFIXES = {
-    "fp8-dynamic": "fp8-channel", "fp8-static-pertensor": "fp8-tensor", "fp8-kv": "fp8-tensor", "fp8-block": "fp8-block",
-    "nvfp4": "nvfp4", "fp4": "nvfp4", "mxfp4": "mxfp4", "awq": "awq", "awq-int4": "awq", "awq-marlin": "awq", "gptq": "gptq",
-    "gptq-int4": "gptq", "gptq-marlin": "gptq", "w4a16": "gptq", "quantized.w4a16": "gptq", "w8a8": "int8-w8a8",
-    "quantized.w8a8": "int8-w8a8", "int8": "int8-w8a8", "int4": "gptq", "bf16": "bf16", "bfloat16": "bf16", "fp16": "fp16",
+    "fp8-dynamic": "fp8-channel",
+    "fp8-static-pertensor": "fp8-tensor",
+    "fp8-kv": "fp8-tensor",
+    "fp8-block": "fp8-block",
+    "nvfp4": "nvfp4",
+    "fp4": "nvfp4",
+    "mxfp4": "mxfp4",
+    "awq": "awq",
+    "awq-int4": "awq",
+    "awq-marlin": "awq",
+    "gptq": "gptq",
+    "gptq-int4": "gptq",
+    "gptq-marlin": "gptq",
+    "w4a16": "gptq",
+    "quantized.w4a16": "gptq",
+    "w8a8": "int8-w8a8",
+    "quantized.w8a8": "int8-w8a8",
+    "int8": "int8-w8a8",
+    "int4": "gptq",
+    "bf16": "bf16",
+    "bfloat16": "bf16",
+    "fp16": "fp16",
     "float16": "fp16",
-}  # fmt: skip
+}
 _BLOCK_VENDORS = ("qwen", "deepseek-ai", "zai-org", "minimaxai", "moonshotai", "xiaomimimo", "stepfun-ai")
 _PLAIN_WORDS = {"", "auto", "none", "bf16", "bfloat16", "fp16", "float16", "half", "fp32", "float32", "float"}
 
@@ -227,9 +251,15 @@ def _from_suffix(name: str, suffix: str, model: Model) -> WeightFormat:
         return weight_format(listed.format if listed else "fbgemm-fp8", name)
     if vendor in {"redhatai", "neuralmagic"}:
         return weight_format("fp8-channel", name)
-    return weight_format(listed.format, name) if listed else replace(
-        weight_format("fp8-tensor", name), kv_cache=None, notes=("FP8 layout not stated by the name: per tensor assumed",)
-    )  # fmt: skip
+    return (
+        weight_format(listed.format, name)
+        if listed
+        else replace(
+            weight_format("fp8-tensor", name),
+            kv_cache=None,
+            notes=("FP8 layout not stated by the name: per tensor assumed",),
+        )
+    )
 
 
 def format_of_name(name: str, quantization: str | None = None) -> tuple[Model, WeightFormat]:
@@ -290,7 +320,8 @@ def _apply_word(base: WeightFormat, model: Model, word: str) -> WeightFormat:
         return replace(weight_format(word), repository=base.repository)
     if word in {"compressed-tensors", "modelopt", "fbgemm_fp8", "modelopt_fp4"}:
         raise SizingError(
-            f"quantization {word!r} does not say how {model.key} is stored; name the checkpoint (its suffix tells) or give its config.json"
+            f"quantization {word!r} does not say how {model.key} is stored; name the checkpoint (its "
+            "suffix tells) or give its config.json"
         )
     raise SizingError(
         f"quantization {word!r} is unknown; known formats: " + ", ".join(load_yaml("checkpoints")["formats"])

@@ -19,10 +19,28 @@ from headwater.sizing.validity import problems
 
 Record = dict[str, Any]
 KEYS = (
-    "model", "config", "quantization", "gpu", "gpu_mem_gib", "num_gpus", "tp", "pp", "dp", "enable_expert_parallel",
-    "gpu_memory_utilization", "max_model_len", "kv_cache_dtype", "max_num_batched_tokens", "max_num_seqs", "vllm_version",
-    "enforce_eager", "block_size", "prefix_caching", "dcp", "speculative_tokens",
-)  # fmt: skip
+    "model",
+    "config",
+    "quantization",
+    "gpu",
+    "gpu_mem_gib",
+    "num_gpus",
+    "tp",
+    "pp",
+    "dp",
+    "enable_expert_parallel",
+    "gpu_memory_utilization",
+    "max_model_len",
+    "kv_cache_dtype",
+    "max_num_batched_tokens",
+    "max_num_seqs",
+    "vllm_version",
+    "enforce_eager",
+    "block_size",
+    "prefix_caching",
+    "dcp",
+    "speculative_tokens",
+)
 """Keys of a request; null or absent means vLLM's own default."""
 CARRIED = ("id", "source", "notes", "measured_per_gpu")
 """Keys of the profile records that ask for nothing."""
@@ -120,15 +138,26 @@ def request_from(record: Record, config: Path | None = None) -> tuple[SizingRequ
         notes.append(f"{count} GPUs stated, the layout uses {tp * pp * dp}")
     version = record.get("vllm_version")
     request = SizingRequest(
-        architecture, fmt, gpu, visible_gib=memory, tp=tp, pp=pp, dp=dp,
+        architecture,
+        fmt,
+        gpu,
+        visible_gib=memory,
+        tp=tp,
+        pp=pp,
+        dp=dp,
         ep=bool(_flag(record, "enable_expert_parallel")) and architecture.moe is not None,
-        dcp=_whole(record, "dcp", 1) or 1, gpu_memory_utilization=_real(record, "gpu_memory_utilization"),
-        max_model_len=_whole(record, "max_model_len"), kv_cache_dtype=str(record.get("kv_cache_dtype") or "auto"),
-        max_num_batched_tokens=_whole(record, "max_num_batched_tokens"), max_num_seqs=_whole(record, "max_num_seqs"),
-        vllm_version=str(version) if version not in {None, ""} else None, enforce_eager=bool(_flag(record, "enforce_eager")),
-        block_size=_whole(record, "block_size"), prefix_caching=_flag(record, "prefix_caching"),
+        dcp=_whole(record, "dcp", 1) or 1,
+        gpu_memory_utilization=_real(record, "gpu_memory_utilization"),
+        max_model_len=_whole(record, "max_model_len"),
+        kv_cache_dtype=str(record.get("kv_cache_dtype") or "auto"),
+        max_num_batched_tokens=_whole(record, "max_num_batched_tokens"),
+        max_num_seqs=_whole(record, "max_num_seqs"),
+        vllm_version=str(version) if version not in {None, ""} else None,
+        enforce_eager=bool(_flag(record, "enforce_eager")),
+        block_size=_whole(record, "block_size"),
+        prefix_caching=_flag(record, "prefix_caching"),
         speculative_tokens=_whole(record, "speculative_tokens", 0) or 0,
-    )  # fmt: skip
+    )
     return request, tuple(notes)
 
 
@@ -180,7 +209,7 @@ def answer_of(s: Sizing, notes: tuple[str, ...] = ()) -> Record:
 
 def size_record(record: Record, config: Path | None = None, calibrations: Sequence[Calibration] = ()) -> Record:
     """Answer one record; a request that cannot be answered gives ``{"error": ...}``. ``id`` is carried over."""
-    carried = {k: record[k] for k in ("id", "model") if k in record}
+    carried: Record = {k: record[k] for k in ("id", "model") if k in record}
     try:
         request, notes = request_from(record, config)
         return {**carried, **answer_of(size(request, calibration_for(request, calibrations)), notes)}

@@ -163,7 +163,10 @@ class Sizing:
 
     @property
     def kv_tokens(self) -> int:
-        """Tokens of context held at once by requests of ``max_model_len``; equals the printed number for one kind of layer."""
+        """Tokens of context held at once by requests of ``max_model_len``.
+
+        Equals the printed number for one kind of layer.
+        """
         if self.plan.group_count == 1:
             return self.num_blocks * self.plan.block_size * self.plan.dcp
         return int(self.max_concurrency * self.max_model_len)
@@ -173,17 +176,22 @@ class Sizing:
 
     @cached_property
     def refusals(self) -> tuple[str, ...]:
-        """Reasons vLLM would not start whatever the cache size: memory held by others at start, states for every sequence."""
+        """Reasons vLLM would not start whatever the cache size.
+
+        Memory held by others at start, states for every sequence.
+        """
         found = []
         free = self.visible_gib - self.context_reserve_gib
         if free < self.budget_gib:
             found.append(
-                f"free memory at start ({free:.2f} GiB) is below the budget ({self.budget_gib:.2f} GiB): lower gpu_memory_utilization to "
+                f"free memory at start ({free:.2f} GiB) is below the budget ({self.budget_gib:.2f} GiB): "
+                "lower gpu_memory_utilization to "
                 f"{math.floor(free / self.visible_gib * 100) / 100:.2f}"
             )
         if self.plan.recurrent and not self.request.enforce_eager and self.max_num_seqs > self.num_blocks_low:
             found.append(
-                f"max_num_seqs {self.max_num_seqs} is above the {self.num_blocks_low} cache blocks: vLLM needs a recurrent state for every "
+                f"max_num_seqs {self.max_num_seqs} is above the {self.num_blocks_low} cache blocks: vLLM "
+                "needs a recurrent state for every "
                 f"sequence it captures; set max_num_seqs to at most {max(1, self.num_blocks_low * 9 // 10)}"
             )
         return tuple(found)
@@ -199,14 +207,17 @@ class Sizing:
         return not self.fits and self._starts(self.num_blocks, self.kv.expected)
 
     def fits_at(self, context: int, concurrency: float, bound: str = "low") -> bool:
-        """Whether ``concurrency`` requests of ``context`` tokens are held at once at the given bound, and vLLM starts."""
+        """Whether vLLM starts and holds ``concurrency`` requests of ``context`` tokens at once, at the given bound."""
         if self.refusals or not (self.fits if bound == "low" else self.fits or self.tight):
             return False
         return self.concurrency_at(context, bound) >= concurrency
 
     @property
     def headroom_gib(self) -> float:
-        """Free memory outside the budget after start-up, GiB: context, NCCL and graphs beyond their estimate taken out."""
+        """Free memory outside the budget after start-up, GiB.
+
+        Context, NCCL and graphs beyond their estimate taken out.
+        """
         beyond = max(0.0, self.cuda_graph_capture.expected - self.cuda_graph.expected)
         return self.visible_gib - self.budget_gib - self.context_reserve_gib - beyond
 

@@ -1,4 +1,7 @@
-"""Which parallel layouts vLLM accepts for a model: what must divide what, block-quantised shards, context parallelism."""
+"""Which parallel layouts vLLM accepts for a model.
+
+What must divide what, block-quantised shards, context parallelism.
+"""
 
 from __future__ import annotations
 
@@ -23,12 +26,19 @@ def problems(request: SizingRequest, gpus_per_node: int = 8) -> tuple[str, ...]:
     """Every reason vLLM would refuse this layout, in words; empty when it is valid."""
     split = Split(request.tp, request.pp, request.dp, request.ep)
     version = request.vllm_version or _newest()
-    return layout_problems(request.architecture, request.weight_format, split, request.dcp, gpus_per_node, version)
+    return layout_problems(
+        request.architecture,
+        request.weight_format,
+        split,
+        request.dcp,
+        gpus_per_node=gpus_per_node,
+        vllm_version=version,
+    )
 
 
 @lru_cache(maxsize=16384)
 def layout_problems(
-    arch: Architecture, fmt: WeightFormat, split: Split, dcp: int = 1, gpus_per_node: int = 8, vllm_version: str = ""
+    arch: Architecture, fmt: WeightFormat, split: Split, dcp: int = 1, *, gpus_per_node: int = 8, vllm_version: str = ""
 ) -> tuple[str, ...]:
     """As :func:`problems`, for a layout without a request."""
     version = vllm_version or _newest()
@@ -49,7 +59,8 @@ def layout_problems(
 def _ranks(arch: Architecture, s: Split, gpus_per_node: int) -> Iterator[str]:
     if s.tp > gpus_per_node:
         yield (
-            f"tensor parallel {s.tp} exceeds the {gpus_per_node} GPUs of a node: every layer would wait for the network; "
+            f"tensor parallel {s.tp} exceeds the {gpus_per_node} GPUs of a node: every layer would wait "
+            "for the network; "
             "use pipeline or data parallelism across nodes"
         )
     if s.pp > len(arch.layers) > 0:
@@ -65,17 +76,24 @@ def _heads(arch: Architecture, tp: int) -> Iterator[str]:
         match layer.mixer:
             case Attention() as a:
                 if a.heads % tp:
-                    yield f"total number of attention heads ({a.heads}) must be divisible by tensor parallel size ({tp})"
+                    yield (
+                        f"total number of attention heads ({a.heads}) must be divisible by tensor parallel size ({tp})"
+                    )
                 if a.kv_heads >= tp and a.kv_heads % tp:
                     yield f"{a.kv_heads} KV heads do not split over tensor parallel {tp}"
                 if a.kv_heads < tp and tp % a.kv_heads:
                     yield f"{a.kv_heads} KV heads cannot be copied evenly over tensor parallel {tp}"
             case Mla() | Compressed() | Kda() | Mamba2() as m:
                 if m.heads % tp:
-                    yield f"total number of attention heads ({m.heads}) must be divisible by tensor parallel size ({tp})"
+                    yield (
+                        f"total number of attention heads ({m.heads}) must be divisible by tensor parallel size ({tp})"
+                    )
             case GatedDelta() as m:
                 if m.key_heads % tp or m.value_heads % tp:
-                    yield f"{m.key_heads} key and {m.value_heads} value heads of the linear layers do not split over tensor parallel {tp}"
+                    yield (
+                        f"{m.key_heads} key and {m.value_heads} value heads of the linear layers do not split over "
+                        f"tensor parallel {tp}"
+                    )
             case None:
                 pass
 
@@ -91,7 +109,10 @@ def _widths(arch: Architecture, s: Split) -> Iterator[str]:
             if layer.moe.shared and not s.shared_copied and layer.moe.shared % s.tp:
                 yield f"shared-expert width {layer.moe.shared} does not split over tensor parallel {s.tp}"
             if not s.ep and layer.moe.intermediate % s.expert_ranks:
-                yield f"expert width {layer.moe.intermediate} does not split over {s.expert_ranks} ranks; use expert parallelism"
+                yield (
+                    f"expert width {layer.moe.intermediate} does not split over {s.expert_ranks} ranks; use "
+                    "expert parallelism"
+                )
 
 
 def _pieces(arch: Architecture, s: Split) -> Iterator[tuple[str, str, list[float], float]]:
@@ -129,9 +150,14 @@ def _blocks(arch: Architecture, fmt: WeightFormat, s: Split, version: str) -> It
             continue
         checked = outs if s.tp > 1 else outs[:-1]
         if any(size % block for size in checked):
-            yield f"FP8 blocks of {block}: the {name} shards ({', '.join(f'{x:g}' for x in checked)}) are not multiples at tensor parallel {s.tp}"
+            yield (
+                f"FP8 blocks of {block}: the {name} shards ({', '.join(f'{x:g}' for x in checked)}) are not "
+                f"multiples at tensor parallel {s.tp}"
+            )
         if into and s.tp > 1 and into % block:
-            yield f"FP8 blocks of {block}: the {name} input shard ({into:g}) is not a multiple at tensor parallel {s.tp}"
+            yield (
+                f"FP8 blocks of {block}: the {name} input shard ({into:g}) is not a multiple at tensor parallel {s.tp}"
+            )
     moe = arch.moe
     if moe is None or s.ep or not fmt.experts.name.startswith("fp8-block"):
         return
@@ -142,7 +168,8 @@ def _blocks(arch: Architecture, fmt: WeightFormat, s: Split, version: str) -> It
     refined = math.gcd(block, int(width), moe.latent or arch.hidden) if whole else 0
     if not (since(parse_version(version), REFINED_BLOCKS_FROM) and refined >= 32):
         yield (
-            f"FP8 blocks of {block}: an expert's slice ({moe.intermediate}/{s.expert_ranks} = {width:g}) is not a multiple; "
+            f"FP8 blocks of {block}: an expert's slice ({moe.intermediate}/{s.expert_ranks} = "
+            f"{width:g}) is not a multiple; "
             "use expert parallelism or a smaller tensor parallel size"
         )
 
@@ -152,11 +179,17 @@ def _marlin(arch: Architecture, fmt: WeightFormat, s: Split) -> Iterator[str]:
         return
     for _, name, outs, into in _pieces(arch, s):
         if outs and sum(outs) % 64:
-            yield f"int4 kernels need multiples of 64: the {name} shard has {sum(outs):g} outputs at tensor parallel {s.tp}"
+            yield (
+                f"int4 kernels need multiples of 64: the {name} shard has {sum(outs):g} outputs at tensor "
+                f"parallel {s.tp}"
+            )
         if into and into % 128:
             yield f"int4 kernels need groups of 128: the {name} shard has {into:g} inputs at tensor parallel {s.tp}"
     if arch.moe and not s.ep and (arch.moe.intermediate / s.expert_ranks) % 64:
-        yield f"int4 kernels need multiples of 64: an expert's slice has {arch.moe.intermediate / s.expert_ranks:g} columns"
+        yield (
+            "int4 kernels need multiples of 64: an expert's slice has "
+            f"{arch.moe.intermediate / s.expert_ranks:g} columns"
+        )
 
 
 def _context_parallel(arch: Architecture, tp: int, dcp: int) -> Iterator[str]:
@@ -172,6 +205,8 @@ def _context_parallel(arch: Architecture, tp: int, dcp: int) -> Iterator[str]:
     if kv is None:
         yield "decode context parallelism needs attention layers"
     elif tp <= kv or dcp > tp // kv:
-        yield f"decode context parallel {dcp} needs tensor parallel above {kv} KV heads, at most {max(1, tp // kv)} here"
+        yield (
+            f"decode context parallel {dcp} needs tensor parallel above {kv} KV heads, at most {max(1, tp // kv)} here"
+        )
     elif (arch.attention_heads // kv) % dcp:
         yield f"decode context parallel {dcp} does not divide the {arch.attention_heads // kv} query heads of a KV head"

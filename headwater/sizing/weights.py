@@ -97,9 +97,18 @@ class StageWeights:
     def total(self) -> float:
         """All bytes of the stage."""
         return (
-            self.attention + self.mlp + self.shared + self.experts + self.plain + self.absorbed
-            + self.embedding + self.head + self.rotary + self.tower + self.draft
-        )  # fmt: skip
+            self.attention
+            + self.mlp
+            + self.shared
+            + self.experts
+            + self.plain
+            + self.absorbed
+            + self.embedding
+            + self.head
+            + self.rotary
+            + self.tower
+            + self.draft
+        )
 
 
 def _expert_padding(kind: str, layer: Layer, h: int, s: Split, kernel: str) -> float:
@@ -125,7 +134,8 @@ def _expert_padding(kind: str, layer: Layer, h: int, s: Split, kernel: str) -> f
 def allocated(size: float) -> float:
     """Bytes PyTorch's caching allocator counts for one tensor of ``size`` bytes.
 
-    Tensors of 10 MiB and more get their own segment, rounded up to 2 MiB; a remainder of at most 1 MiB is not split off.
+    Tensors of 10 MiB and more get their own segment, rounded up to 2 MiB; a remainder of at most 1 MiB
+    is not split off.
     """
     if size < LARGE_TENSOR:
         return size
@@ -234,9 +244,17 @@ def _published(arch: Architecture, fmt: WeightFormat, s: Split, kernel: str) -> 
     sizes = stage_layers(len(arch.layers), s.pp)
     return tuple(
         StageWeights(
-            attention=n * rest / s.tp * fmt.attention.bytes, mlp=0.0, shared=0.0, experts=n * shard * fmt.experts.bytes * factor,
-            plain=0.0, absorbed=0.0, embedding=rows * h * 2 if i == 0 else 0.0, head=rows * h * 2 if i == s.pp - 1 else 0.0,
-            rotary=float(arch.rope_length * arch.rotary[0] * arch.rotary[1] * 2), tower=0.0, draft=0.0,
+            attention=n * rest / s.tp * fmt.attention.bytes,
+            mlp=0.0,
+            shared=0.0,
+            experts=n * shard * fmt.experts.bytes * factor,
+            plain=0.0,
+            absorbed=0.0,
+            embedding=rows * h * 2 if i == 0 else 0.0,
+            head=rows * h * 2 if i == s.pp - 1 else 0.0,
+            rotary=float(arch.rope_length * arch.rotary[0] * arch.rotary[1] * 2),
+            tower=0.0,
+            draft=0.0,
         )
         for i, n in enumerate(sizes)
-    )  # fmt: skip
+    )

@@ -77,20 +77,8 @@ def build_plan(
     faults: list[Fault] = []
     day = today or newest_catalogue_day()
     kubernetes = _kubernetes(settings, faults)
-    zones = network_zones(settings, faults)
-    supplies = {a: supply(settings, a, zones, day, faults) for a in ACCELERATORS}
-    surfaces = {stack: surface(engines()[stack].vllm) for stack in STACKS}
-    considered = {stack: surfaces[stack] for stack in candidate_stacks(settings)}
-    ground = _Ground(
-        settings,
-        supplies,
-        surfaces,
-        considered,
-        project or Path(),
-        load_calibrations((project or Path()) / CALIBRATIONS) if calibrations is None else calibrations,
-    )
-    choices = _choices(ground, faults)
-    models, pools = _place(ground, choices, faults)
+    ground, zones = _ground(settings, day, project, calibrations, faults)
+    models, pools = _place(ground, _choices(ground, faults), faults)
     if faults:
         raise Refusal(_in_order(faults))
     stack, why = resolve_stack(settings, models)
@@ -109,9 +97,52 @@ def build_plan(
         models=models,
         pools=pools,
         cost=cost(settings, pools),
-        warnings=notices(settings, models, pools, supplies, day),
+        warnings=notices(settings, models, pools, ground.supplies, day),
         settings=settings,
     )
+
+
+def choices(
+    settings: Settings,
+    *,
+    today: dt.date | None = None,
+    project: Path | None = None,
+    calibrations: Mapping[str, Calibration] | None = None,
+) -> tuple[Choice, ...]:
+    """Where each model runs, before pools and cost: what ``headwater explain`` opens up.
+
+    Args:
+        settings: the stack file.
+        today: as for ``build_plan``.
+        project: as for ``build_plan``.
+        calibrations: as for ``build_plan``.
+
+    Raises:
+        Refusal: with every fault found.
+    """
+    faults: list[Fault] = []
+    ground, _ = _ground(settings, today or newest_catalogue_day(), project, calibrations, faults)
+    found = _choices(ground, faults)
+    if faults:
+        raise Refusal(_in_order(faults))
+    return tuple(found)
+
+
+def _ground(
+    settings: Settings,
+    day: dt.date,
+    project: Path | None,
+    calibrations: Mapping[str, Calibration] | None,
+    faults: list[Fault],
+) -> tuple[_Ground, tuple[str, ...]]:
+    """What planning stands on, and the zones of the network."""
+    folder = project or Path()
+    zones = network_zones(settings, faults)
+    supplies = {a: supply(settings, a, zones, day, faults) for a in ACCELERATORS}
+    surfaces = {stack: surface(engines()[stack].vllm) for stack in STACKS}
+    considered = {stack: surfaces[stack] for stack in candidate_stacks(settings)}
+    entries = load_calibrations(folder / CALIBRATIONS) if calibrations is None else calibrations
+    return _Ground(settings, supplies, surfaces, considered, folder, entries), zones
 
 
 def _kubernetes(settings: Settings, faults: list[Fault]) -> str:

@@ -13,7 +13,7 @@ from components.platform.charts import release
 from components.platform.iam import PodRole, node_role
 from components.platform.interruption import Interruption
 from components.platform.karpenter_iam import karpenter_policies
-from components.platform.site import Policy, Site, document
+from components.platform.site import Policy, Site
 from headwater.plan import Plan
 
 NODE_POLICIES = (
@@ -125,7 +125,7 @@ class Karpenter(pulumi.ComponentResource):
         self.register_outputs({})
 
     def _policy(self, site: Site, key: str) -> pulumi.Output[str]:
-        return site.account.apply(lambda account: document(_policies(site, account)[key]))
+        return site.policy(lambda account: _policies(site, account)[key])
 
 
 def _policies(site: Site, account: str) -> dict[str, Policy]:

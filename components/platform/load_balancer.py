@@ -10,8 +10,8 @@ import pulumi_kubernetes as k8s
 
 from components.platform.charts import release
 from components.platform.iam import PodRole
-from components.platform.load_balancer_iam import load_balancer_policy
-from components.platform.site import Site, default_tags, document
+from components.platform.load_balancer_iam import load_balancer_policies
+from components.platform.site import Site, default_tags
 from headwater.plan import Plan
 
 SERVICE_ACCOUNT = "aws-load-balancer-controller"
@@ -67,7 +67,7 @@ class LoadBalancerController(pulumi.ComponentResource):
             site,
             namespace="kube-system",
             service_account=SERVICE_ACCOUNT,
-            policies={"balancers": document(load_balancer_policy(site.partition))},
+            policies={key: self._policy(site, key) for key in ("read", "change")},
             after=after,
             opts=pulumi.ResourceOptions(parent=self),
         )
@@ -79,3 +79,8 @@ class LoadBalancerController(pulumi.ComponentResource):
             opts=pulumi.ResourceOptions(parent=self, provider=kubernetes, depends_on=[*after, identity]),
         )
         self.register_outputs({})
+
+    def _policy(self, site: Site, key: str) -> pulumi.Output[str]:
+        return site.policy(
+            lambda account: load_balancer_policies(site.partition, site.region, account, site.cluster)[key]
+        )

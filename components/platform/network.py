@@ -191,7 +191,6 @@ class Network(pulumi.ComponentResource):
             vpc_id=self._vpc.id,
             availability_zone=zone,
             cidr_block=cidr,
-            map_public_ip_on_launch=False,
             tags={"Name": f"{self._site.cluster}-{use}-{zone}", **tags},
             opts=child,
         )

@@ -6,7 +6,7 @@ from headwater.plan import ModelPlan, Role
 
 MODEL_LABEL = "headwater/model"
 ROLE_LABEL = "headwater/role"
-POOL_LABEL = "karpenter.sh/nodepool"
+POOL_LABEL = "headwater/pool"
 GPU_TAINT = "nvidia.com/gpu"
 ZONE = "topology.kubernetes.io/zone"
 HOSTNAME = "kubernetes.io/hostname"

@@ -77,7 +77,7 @@ def expert_workspace(
     rows = mbt * moe.active
     triton = rows * (max(width, inner) + max(2 * width, inner)) * 2
     if fmt.experts.name == "mxfp4":
-        return 0.0, 0.0 if version < (0, 20, 0) else triton / 2
+        return 0.0, triton / 2 if since(version, table()["mxfp4_workspace_unknown_from"]) else 0.0
     if fmt.experts.name == "nvfp4" and sm >= 100:
         return mbt * arch.hidden * 2.0, triton
     if fmt.block and since(version, table()["deep_gemm_from"]):

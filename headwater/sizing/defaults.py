@@ -12,7 +12,7 @@ from headwater.catalog.gpus import Gpu
 from headwater.catalog.source import load_yaml
 from headwater.sizing.kvcache import FP8
 from headwater.sizing.precision import WeightFormat
-from headwater.sizing.version import Version, parse_version, since
+from headwater.sizing.version import Version, since
 
 
 def table() -> dict[str, Any]:
@@ -32,9 +32,9 @@ def batch_defaults(
 ) -> tuple[int, int]:
     """``(max_num_batched_tokens, max_num_seqs)`` of ``vllm serve`` when neither is given.
 
-    Engines up to 0.8 had no chunked prefill, so the budget reached the context and 256 sequences.
+    The oldest engines had no chunked prefill, so the budget reached the context and 256 sequences.
     """
-    if version < parse_version("0.9"):
+    if not since(version, table()["chunked_prefill_from"]):
         return max(2048, max_model_len), 256
     if small or visible_gib < 70 or "a100" in gpu_name.lower():
         return 2048, 256

@@ -16,13 +16,11 @@ from headwater.sizing.overhead import context_reserve, graphs, non_torch
 from headwater.sizing.result import Sizing, SizingRequest, Stage
 from headwater.sizing.shards import Split
 from headwater.sizing.units import GIB, Band, SizingError
-from headwater.sizing.version import Version, parse_version, since, within
+from headwater.sizing.version import Version, parse_version, since
 from headwater.sizing.weights import stage_weights
 
 __all__ = ["Addend", "Sizing", "SizingRequest", "Stage", "calibration_for", "newest_version", "size"]
 
-GENERATIONS = ("0.8.5", "0.12.0", "0.19.0")
-"""One release of each way to profile, tried when the version is not stated."""
 HEADROOM_GIB = 1.0
 """Free memory outside the budget below which a start-up is at risk: runtime growth of NCCL and attention workspaces."""
 
@@ -64,7 +62,7 @@ def size(request: SizingRequest, calibration: Calibration | None = None) -> Sizi
         return _size(request, calibration, request.vllm_version)
     newest = newest_version()
     main = _size(request, calibration, newest)
-    others = [_size(request, calibration, v) for v in GENERATIONS]
+    others = [_size(request, calibration, v) for v in defaults.table()["generations"]]
     low = min(s.kv.low for s in (main, *others))
     high = max(s.kv.high for s in (main, *others))
     note = (
@@ -133,10 +131,9 @@ def _size(r: SizingRequest, cal: Calibration | None, version_text: str) -> Sizin
 
     outside = non_torch(version, gpu, split)
     sampler = sampler_row(version)
+    pinned = sampler["kind"] == "sorting" or sampler["low"] == sampler["high"]
     tower_known = arch.tower is None or sampler["kind"] == "counting"
-    calibrated = (
-        outside.measured and within(version, "0.10", "0.20") and tower_known and plan.exact
-    ) or cal is not None
+    calibrated = (outside.measured and pinned and tower_known and plan.exact) or cal is not None
     margins = _margins(calibrated, cal, r)
     q = cal.sampler_q if cal else None
     load = Load(mbt, seqs, max_len, plan.block_size, dtype in FP8, gpu.n_sm, gpu.sm, q)

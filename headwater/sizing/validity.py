@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from functools import lru_cache
 
 from headwater.catalog.architecture import Architecture, Attention, Compressed, GatedDelta, Kda, Mamba2, Mla
+from headwater.sizing.defaults import table
 from headwater.sizing.engine import newest_version as _newest
 from headwater.sizing.precision import WeightFormat
 from headwater.sizing.result import SizingRequest
@@ -17,9 +18,6 @@ from headwater.sizing.shards import Split
 from headwater.sizing.units import pad
 from headwater.sizing.version import parse_version, since
 from headwater.sizing.weights import VOCABULARY_PADDING
-
-REFINED_BLOCKS_FROM = "0.33"
-"""First release read that refines FP8 scales to blocks of at least 32 when an expert's slice breaks a 128 block."""
 
 
 def problems(request: SizingRequest, gpus_per_node: int = 8) -> tuple[str, ...]:
@@ -166,7 +164,7 @@ def _blocks(arch: Architecture, fmt: WeightFormat, s: Split, version: str) -> It
         return
     whole = width.is_integer()
     refined = math.gcd(block, int(width), moe.latent or arch.hidden) if whole else 0
-    if not (since(parse_version(version), REFINED_BLOCKS_FROM) and refined >= 32):
+    if not (since(parse_version(version), table()["refined_blocks_from"]) and refined >= 32):
         yield (
             f"FP8 blocks of {block}: an expert's slice ({moe.intermediate}/{s.expert_ranks} = "
             f"{width:g}) is not a multiple; "

@@ -111,7 +111,12 @@ class InferenceGateway(pulumi.ComponentResource):
     def _namespace(self, chart: str) -> k8s.core.v1.Namespace:
         where = charts()[chart].namespace
         return namespace(
-            f"{self._name}-{where}", where, self._platform.kubernetes, list(self._platform.ready), self, "baseline"
+            f"{self._name}-{where}",
+            where,
+            self._platform.kubernetes,
+            list(self._platform.ready),
+            parent=self,
+            level="baseline",
         )
 
     def _chart(

@@ -19,6 +19,7 @@ from components.llmd.objects import PROMETHEUS_RULE, Kind, Objects
 from components.llmd.router import picker_service
 from components.llmd.scaling import adapter_values, scaled_roles
 from components.platform.charts import release
+from components.platform.crds import crd_bundle
 from components.platform.model import PlatformRefs
 from components.serving import ModelIdentity
 from headwater.catalog.releases import charts
@@ -50,7 +51,7 @@ class LlmdStack(pulumi.ComponentResource):
         front = InferenceGateway(f"{name}-gateway", plan, platform, child) if gateway_mode else None
         if plan.settings.llmd.isolate:
             self._isolate()
-        after = [identity, *self._metrics_adapter()]
+        after = [identity, *self._metrics_adapter(), *self._definitions()]
         self.models = [
             ModelServing(f"{name}-{model.name}", plan, model, platform, front=front, after=after, opts=child)
             for model in plan.models
@@ -64,6 +65,16 @@ class LlmdStack(pulumi.ComponentResource):
         address = front.address if front else _standalone_address(plan, platform.namespace_name)
         self.endpoint = pulumi.Output.from_input(f"{address}/v1")
         self.register_outputs({"endpoint": self.endpoint})
+
+    def _definitions(self) -> list[pulumi.Resource]:
+        """The router's own kinds; a picker looks for them once, when it starts."""
+        if not self._plan.settings.llmd.flow_control.objectives:
+            return []
+        options = pulumi.ResourceOptions(
+            parent=self, providers=[self._platform.kubernetes], depends_on=list(self._platform.ready)
+        )
+        mirror = self._plan.settings.mirror
+        return [crd_bundle(f"{self._objects.prefix}-definitions", "llm-d-router", mirror=mirror, opts=options)]
 
     def _isolate(self) -> None:
         """Deny by default; each model then allows what it needs."""

@@ -1,5 +1,6 @@
 """What both serving stacks need of a model server pod, from the plan."""
 
+from components.platform.model import WEIGHTS_CLAIM
 from components.serving.access import SERVICE_ACCOUNT, ModelIdentity
 from components.serving.environment import environment
 from components.serving.images import engine_image, image
@@ -18,7 +19,7 @@ from components.serving.probes import probes
 from components.serving.resources import resources
 from components.serving.security import container_security, plain_security, pod_security
 from components.serving.volumes import scratch
-from components.serving.weights import WEIGHTS_CLAIM, weights
+from components.serving.weights import weights
 
 __all__ = [
     "DO_NOT_DISRUPT",

@@ -1,16 +1,15 @@
-"""What model pods share: a service account without a token, the role that reads the mirror, priority classes."""
+"""What model pods share: a service account without a token, to which the platform ties their role, and priorities."""
 
 from __future__ import annotations
 
 import pulumi
-import pulumi_aws as aws
 import pulumi_kubernetes as k8s
 
-from components.platform.model import PlatformRefs
+from components.platform.model import MODEL_SERVICE_ACCOUNT, PlatformRefs
 from components.serving.priority import priority_classes
 from headwater.plan import Plan
 
-SERVICE_ACCOUNT = "model-server"
+SERVICE_ACCOUNT = MODEL_SERVICE_ACCOUNT
 
 
 class ModelIdentity(pulumi.ComponentResource):
@@ -26,21 +25,12 @@ class ModelIdentity(pulumi.ComponentResource):
         self, name: str, plan: Plan, platform: PlatformRefs, opts: pulumi.ResourceOptions | None = None
     ) -> None:
         super().__init__("headwater:serving:ModelIdentity", name, {}, opts)
-        account = k8s.core.v1.ServiceAccount(
+        k8s.core.v1.ServiceAccount(
             f"{name}-account",
             metadata={"name": SERVICE_ACCOUNT, "namespace": platform.namespace},
             automount_service_account_token=False,
             opts=pulumi.ResourceOptions(parent=self, provider=platform.kubernetes),
         )
-        if platform.model_service_account_role is not None:
-            aws.eks.PodIdentityAssociation(
-                f"{name}-pod-identity",
-                cluster_name=plan.cluster_name,
-                namespace=platform.namespace,
-                service_account=SERVICE_ACCOUNT,
-                role_arn=platform.model_service_account_role,
-                opts=pulumi.ResourceOptions(parent=self, depends_on=[account]),
-            )
         for class_name, value in priority_classes(plan.models).items():
             k8s.scheduling.v1.PriorityClass(
                 f"{name}-{class_name}",

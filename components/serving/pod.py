@@ -13,7 +13,7 @@ from components.serving.priority import priority_class
 from components.serving.resources import resources
 from components.serving.security import container_security, pod_security
 from components.serving.volumes import scratch
-from components.serving.weights import weights
+from components.serving.weights import weights, writes_shared
 from headwater.plan import ModelPlan, Plan, Role
 
 
@@ -57,7 +57,7 @@ def engine_container(
         "imagePullPolicy": "IfNotPresent",
         "env": [*environment(role, token_secret), *source.env, *env],
         "resources": resources(role, more_disk_gib),
-        "securityContext": container_security(role),
+        "securityContext": container_security(role, writes_shared=writes_shared(plan)),
         "volumeMounts": [*scratch(role)[1], *source.mounts, *mounts],
     }
 

@@ -27,12 +27,23 @@ def pod_security(role: Role) -> dict[str, Any]:
     }
 
 
-def container_security(role: Role) -> dict[str, Any]:
-    """Security context of the engine's container."""
+def container_security(role: Role, *, writes_shared: bool = False) -> dict[str, Any]:
+    """Security context of the engine's container.
+
+    Args:
+        role: whose.
+        writes_shared: the engine itself stores weights on a shared file system, which belongs to an ordinary user; a
+            root without this capability could not.
+    """
     capabilities: dict[str, Any] = {"drop": ["ALL"]}
     if role.pod.efa:
-        capabilities["add"] = ["IPC_LOCK"]
+        capabilities["add"] = ["IPC_LOCK", *(["DAC_OVERRIDE"] if writes_shared else [])]
     return {"allowPrivilegeEscalation": False, "capabilities": capabilities}
+
+
+def writer_security() -> dict[str, Any]:
+    """Security context of whoever writes weights: always the same owner, whatever the engine runs as."""
+    return {**plain_security(), "runAsNonRoot": True, "runAsUser": USER, "runAsGroup": USER}
 
 
 def plain_security() -> dict[str, Any]:

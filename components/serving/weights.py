@@ -5,14 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from components.platform.model import WEIGHTS_CLAIM
 from components.serving.images import image
-from components.serving.security import plain_security
+from components.serving.security import writer_security
 from headwater.plan import ModelPlan, Plan
 
 MODELS = "/models"
 WEIGHTS_VOLUME = "weights"
-WEIGHTS_CLAIM = "model-weights"
-"""PersistentVolumeClaim of the shared file system, in the namespace of the models, for ``cache: efs | fsx``."""
 
 COPY = """\
 aws configure set default.s3.preferred_transfer_client crt
@@ -44,6 +43,11 @@ class Weights:
 def shared_cache(plan: Plan) -> bool:
     """Whether weights live on a file system all nodes share."""
     return plan.settings.weights.cache in ("efs", "fsx")
+
+
+def writes_shared(plan: Plan) -> bool:
+    """Whether the engine itself downloads weights to a file system all nodes share."""
+    return shared_cache(plan) and plan.settings.weights.mirror is None
 
 
 def weights(plan: Plan, model: ModelPlan) -> Weights:
@@ -81,7 +85,7 @@ def weights(plan: Plan, model: ModelPlan) -> Weights:
             {"name": "HOME", "value": "/tmp"},
         ],
         "resources": {"requests": {"cpu": "4", "memory": "8Gi"}, "limits": {"memory": "16Gi"}},
-        "securityContext": plain_security(),
+        "securityContext": writer_security(),
         "volumeMounts": mounts,
     }
     return Weights(target, volumes, mounts, [copy], env)

@@ -73,7 +73,7 @@ class World:
             if resource.kind == "DisaggregatedSet":
                 for role in resource.spec["roles"]:
                     found += _group(role["spec"]["leaderWorkerTemplate"])
-        return found
+        return [p for p in found if any(c["name"] == "modelserver" for c in p["spec"]["containers"])]
 
 
 def _group(template: dict[str, Any]) -> list[dict[str, Any]]:

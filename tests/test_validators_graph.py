@@ -249,6 +249,13 @@ def test_a_route_names_a_listener_of_its_gateway() -> None:
         assert len(named(route, gateway)) == expected
 
 
+def test_an_external_secret_makes_a_secret() -> None:
+    user = deployment(volumes=[{"name": "v", "secret": {"secretName": "hf"}}])
+    assert named(user, made("ExternalSecret", "hf", spec={})) == []
+    assert named(user, made("ExternalSecret", "x", spec={"target": {"name": "hf"}})) == []
+    assert len(named(user, made("ExternalSecret", "hf", spec={"target": {"name": "other"}}))) == 1
+
+
 def test_two_objects_cannot_share_a_name() -> None:
     assert "rendered twice" in named(deployment(), deployment())[0]
 

@@ -23,7 +23,7 @@ MADE_BY_CHART: dict[str, tuple[tuple[str, str], ...]] = {
 def findings(objects: list[Object], releases: list[Mapping[str, Any]]) -> list[str]:
     """Every dangling name, every doubled object, every selector that selects nothing."""
     keys = [_key(obj) for obj in objects]
-    held = set(keys) | GIVEN | set(_made(releases))
+    held = set(keys) | GIVEN | set(_made(releases)) | set(_written(objects))
     found = [f"{kind} {namespace}/{name}: rendered twice" for kind, namespace, name in sorted(set(_twice(keys)))]
     known = selectors.pods(objects)
     for obj in objects:
@@ -96,6 +96,14 @@ def _named(obj: Object) -> Iterator[Key]:
     elif kind in ("RoleBinding", "ClusterRoleBinding"):
         role = obj.get("roleRef") or {}
         yield role.get("kind", ""), namespace if role.get("kind") == "Role" else "", role.get("name", "")
+
+
+def _written(objects: list[Object]) -> Iterator[Key]:
+    """What controllers write under a name that an object gives: the Secret of an ExternalSecret."""
+    for obj in objects:
+        if obj.get("kind") == "ExternalSecret":
+            target = _dig(obj, "spec", "target").get("name") or _key(obj)[2]
+            yield "Secret", _namespace(obj), str(target)
 
 
 def _sections(route: Object, objects: list[Object]) -> Iterator[str]:

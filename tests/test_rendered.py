@@ -7,6 +7,7 @@ from functools import cache
 from pathlib import Path
 
 import pytest
+import yaml
 
 from headwater.preview.engine import evaluate
 from headwater.preview.graph import Graph
@@ -40,6 +41,17 @@ def test_the_judges_find_nothing_in_a_preview(shared: Path, stack: str, serving:
 @both
 def test_the_judges_find_nothing_after_up(shared: Path, stack: str, serving: str) -> None:
     found = validate_graph(after_up(stack, serving), shared)
+    assert found == [], "\n" + "\n".join(found)
+
+
+@both
+def test_the_longest_name_of_a_cluster_still_fits(shared: Path, tmp_path: Path, serving: str) -> None:
+    document = yaml.safe_load(stack_file("prod", serving).read_text(encoding="utf-8"))
+    document["config"]["headwater:cluster"]["name"] = "a" * 40
+    file = tmp_path / "Pulumi.prod.yaml"
+    file.write_text(yaml.safe_dump(document), encoding="utf-8")
+    with assumed_outputs():
+        found = validate_graph(evaluate(file, ROOT), shared)
     assert found == [], "\n" + "\n".join(found)
 
 

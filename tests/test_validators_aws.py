@@ -242,6 +242,14 @@ def test_wrong_inputs_are_refused(token: str, inputs: Inputs, said: str) -> None
     assert any(said in finding for finding in found), found
 
 
+def test_names_that_pulumi_makes_up_must_fit() -> None:
+    token = "aws:iam/role:Role"
+    assert aws.name_findings(token, "r" * 56, {}) == []
+    assert len(aws.name_findings(token, "r" * 57, {})) == 1
+    assert aws.name_findings(token, "r" * 57, {"name": "short"}) == []
+    assert aws.name_findings("aws:ec2/vpc:Vpc", "v" * 200, {}) == []
+
+
 def policy(*statements: Inputs, version: str = "2012-10-17") -> str:
     return json.dumps({"Version": version, "Statement": [{"Effect": "Allow", **s} for s in statements]})
 

@@ -104,6 +104,7 @@ def test_releases_are_pinned_placed_and_their_values_known(shared: Path) -> None
     assert found_in(shared, release(chart, {"settings": {"clusterName": UNKNOWN}})) == []
     assert "ignored in silence" in found_in(shared, release(chart, {"settings": {"clustername": "c"}}))[0]
     assert "is a range" in found_in(shared, release(chart, {}, version="^1.14"))[0]
+    assert "Helm's limit" in found_in(shared, release(chart, {}, name="r" * 54))[0]
     assert "version: missing" in found_in(shared, release(chart, {}, version=""))[0]
     assert "hidden as a whole" in found_in(shared, release(chart, SECRET))[0]
     assert "is no OCI address" in found_in(shared, release("keda", {}))[0]

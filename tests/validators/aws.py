@@ -12,6 +12,28 @@ def knows(token: str) -> bool:
     return token in TYPES
 
 
+# What Pulumi names itself: the logical name, a dash and seven digits. Limits of AWS on the whole.
+AUTONAMED = {
+    "aws:iam/role:Role": ("name", 64),
+    "aws:iam/policy:Policy": ("name", 128),
+    "aws:iam/instanceProfile:InstanceProfile": ("name", 128),
+    "aws:sqs/queue:Queue": ("name", 80),
+    "aws:cloudwatch/eventRule:EventRule": ("name", 64),
+    "aws:eks/nodeGroup:NodeGroup": ("nodeGroupName", 63),
+    "aws:ec2/launchTemplate:LaunchTemplate": ("name", 128),
+    "aws:s3/bucket:Bucket": ("bucket", 63),
+}
+
+
+def name_findings(token: str, logical: str, inputs: dict[str, Any]) -> list[str]:
+    """Findings for the name Pulumi would make up, which AWS refuses only at `up`."""
+    key, limit = AUTONAMED.get(token, ("", 0))
+    prefixed = inputs.get(f"{key}Prefix") or inputs.get("namePrefix")
+    if not key or inputs.get(key) or prefixed or len(logical) + 8 <= limit:
+        return []
+    return [f"{key}: made up from {logical!r} it has {len(logical) + 8} characters, at most {limit} are allowed"]
+
+
 def validate(token: str, inputs: dict[str, Any]) -> list[str]:
     """Findings for one resource; a type that is not mapped is a finding, never a pass."""
     if token not in TYPES:

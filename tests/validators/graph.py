@@ -115,7 +115,7 @@ def _object(resource: ResourceLike) -> dict[str, Any]:
 
 def _judge_aws(resource: ResourceLike, _: Judges) -> list[str]:
     inputs = dict(resource.inputs)
-    found = aws.validate(resource.type, inputs)
+    found = aws.validate(resource.type, inputs) + aws.name_findings(resource.type, resource.name, inputs)
     for where, kind, text in iam.documents(resource.type, inputs):
         found += [f"{where}: {finding}" for finding in iam.validate(text, kind)]
     attached = [inputs.get("policyArn")] if resource.type.startswith("aws:iam/rolePolicyAttachment:") else []
@@ -158,6 +158,9 @@ def _judge_release(resource: ResourceLike, bench: Judges) -> list[str]:
     for key in ("version", "namespace") + (("name",) if ":Release" in resource.type else ()):
         if not inputs.get(key):
             found.append(f"{key}: missing")
+    name = str(inputs.get("name") or "x")
+    if not is_unknown(name) and (len(name) > 53 or not metadata.is_dns_label(name)):
+        found.append(f"name: {name!r} is no DNS label of at most 53, Helm's limit")
     version = inputs.get("version")
     if version and not is_unknown(version) and not _exact(str(version)):
         found.append(f"version: {version!r} is a range")

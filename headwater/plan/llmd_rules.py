@@ -143,6 +143,7 @@ def _from_zero(own: Llmd, index: int, model: ModelPlan) -> Iterable[Fault]:
             "A disaggregated model cannot start from zero: prefill and decode would have to wake together.",
             "Keep at least one replica, or `disaggregate: off`.",
         )
+        return
     if not own.flow_control.enabled:
         yield Fault(
             path,
@@ -187,7 +188,7 @@ def _model(own: Llmd, index: int, model: ModelPlan) -> list[Fault]:
             f"`{model.name}` is disaggregated; path `{chosen}` would send whole requests to prefill servers.",
             "Use `disaggregated`, `wide-ep` or `slo`, or `disaggregate: off`.",
         )
-    if chosen == "tiered" and not any(role.offload_gib > 0 for role in model.roles):
+    elif chosen == "tiered" and not any(role.offload_gib > 0 for role in model.roles):
         refuse(path, chosen, f"`{model.name}` has no KV tier beside GPU memory.", f"Set `{at}.kvCache.offload`.")
     if own.kv_tier.engine != "native" and chosen == "precise":
         refuse(

@@ -18,6 +18,7 @@ from headwater.plan.costs import cost
 from headwater.plan.llmd_rules import llmd_faults
 from headwater.plan.model import ModelPlan, Plan, Pool, StackName
 from headwater.plan.notices import notices
+from headwater.plan.platform_rules import platform_faults
 from headwater.plan.pools import assign, settle
 from headwater.plan.roles import model_plan
 from headwater.plan.site import Supply, network_zones, supply
@@ -79,6 +80,7 @@ def build_plan(
     kubernetes = _kubernetes(settings, faults)
     ground, zones = _ground(settings, day, project, calibrations, faults)
     models, pools = _place(ground, _choices(ground, faults), faults)
+    faults += platform_faults(settings, zones, pools)
     if faults:
         raise Refusal(_in_order(faults))
     stack, why = resolve_stack(settings, models)

@@ -6,15 +6,17 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from headwater.plan.model import Alternative, Parallel
+from headwater.plan.model import Alternative
+from headwater.plan.nowhere import nowhere
 from headwater.plan.site import Supply
 from headwater.plan.subject import Subject
+from headwater.plan.wording import demand_words, parallel, plainest, words
 from headwater.refusal import Fault
 from headwater.settings.serving import Disaggregation
 from headwater.sizing.disaggregation import judge
 from headwater.sizing.placement import Placement, evaluate
-from headwater.sizing.question import Degrees, Fixed, Hardware, Question
-from headwater.sizing.search import Found, Rejected, search
+from headwater.sizing.question import Fixed, Question
+from headwater.sizing.search import Found, search
 
 
 @dataclass(frozen=True)
@@ -39,19 +41,6 @@ class Choice:
     def disaggregated(self) -> bool:
         """Whether prefill and decode are separate roles."""
         return self.prefill > 0
-
-
-def parallel(d: Degrees) -> Parallel:
-    """The plan's form of parallel degrees."""
-    return Parallel(tensor=d.tensor, pipeline=d.pipeline, data=d.data, expert=d.expert, decode_context=d.decode_context)
-
-
-def words(hardware: Hardware, d: Degrees, replicas: int = 1) -> str:
-    """``8 × H200, TP 8``; ``3 × (8 × H200, TP 8)`` for several replicas."""
-    gpus = f"{d.gpus} × {hardware.gpu.key.upper()}"
-    layout = parallel(d).text
-    one = gpus if layout == "1 GPU" else f"{gpus}, {layout}"
-    return one if replicas == 1 else f"{replicas} × ({one})"
 
 
 def question_of(subject: Subject, versions: tuple[str, ...]) -> Question:
@@ -89,7 +78,7 @@ def choose(
         question = replace(question, replicas=explicit.decode * units, fixed=_merged(question.fixed, whole))
     found = search(question, hardware)
     if found.best is None:
-        faults.append(_nowhere(subject, question, hardware, found, supplies))
+        faults.append(nowhere(subject, question, hardware, found, supplies))
         return None
     best, why, warnings = found.best, list(_why(subject, question, found)), []
     prefill = decode = 0
@@ -150,13 +139,6 @@ def _separate(best: Placement, question: Question) -> tuple[int, int, str]:
     return verdict.prefill, verdict.decode, f"prefill and decode apart: {verdict.text}"
 
 
-def _demand_words(question: Question, best: Placement | None = None) -> str:
-    if question.rate:
-        running = f", about {best.running:.0f} running at once a replica" if best else ""
-        return f"{question.rate:g} requests/s of {question.work.input:,} + {question.work.output:,} tokens{running}"
-    return f"{question.concurrency} requests of {question.context:,} tokens"
-
-
 def _why(subject: Subject, question: Question, found: Found) -> Sequence[str]:
     best = found.best
     assert best is not None
@@ -167,7 +149,7 @@ def _why(subject: Subject, question: Question, found: Found) -> Sequence[str]:
         step = f"one GPU does not hold it: {parallel(d).text} inside one node"
     else:
         step = "one GPU holds it" + (f": {best.replicas} replicas of one GPU" if best.replicas > 1 else "")
-    lines = [f"{where} is the cheapest that holds {_demand_words(question, best)}", step]
+    lines = [f"{where} is the cheapest that holds {demand_words(question, best)}", step]
     if d.expert:
         lines.append("experts whole on their GPUs: slices of an expert are not allowed or leave too little KV cache")
     if d.decode_context > 1:
@@ -228,65 +210,6 @@ def advice(question: Question, best: Placement, found: Found) -> str:
     )
 
 
-def _nowhere(
-    subject: Subject, question: Question, hardware: tuple[Hardware, ...], found: Found, supplies: Mapping[str, Supply]
-) -> Fault:
-    """The refusal when nothing allowed holds the demand: the nearest miss and what would work."""
-    where = " or ".join(sorted({h.gpu.key.upper() for h in hardware}))
-    nearest = _plainest(found.rejected)
-    miss = f" The nearest, {words(nearest.hardware, nearest.degrees)}: {nearest.reason}." if nearest else ""
-    demand = _demand_words(question)
-    one = search(replace(question, concurrency=1, rate=0.0), hardware).best if not question.rate else None
-    if one is not None and one.verdict == "fits" and question.concurrency > 1:
-        held = math.floor(one.concurrency(question.context, "low"))
-        most = min(held, one.max_num_seqs * one.degrees.data) * one.replicas
-        remedy = f"Ask at most {most} at once, more `replicas`, or a shorter `context`."
-        return Fault(
-            subject.path("concurrency"),
-            str(question.concurrency),
-            f"{where} does not hold {demand} at once.{miss}",
-            remedy,
-        )
-    remedies = []
-    other = tuple(h for s in supplies.values() for h in s.hardware if h not in hardware)
-    elsewhere = search(question, other).best if other else None
-    if elsewhere is not None:
-        remedies.append(
-            f"{words(elsewhere.hardware, elsewhere.degrees, elsewhere.replicas)} does at {elsewhere.dollars:.2f} $/h"
-        )
-    shorter = _shorter(question, hardware)
-    if shorter:
-        remedies.append(f"context {shorter} fits")
-    remedy = "; ".join(remedies)
-    remedy = remedy[:1].upper() + remedy[1:] + "." if remedy else "Use a smaller precision or a smaller model."
-    key = "accelerator" if "accelerator" in subject.settings.model_fields_set else "model"
-    value = subject.settings.accelerator if key == "accelerator" else subject.key
-    return Fault(subject.path(key), value, f"No placement on {where} holds {demand}.{miss}", remedy)
-
-
-def _shorter(question: Question, hardware: tuple[Hardware, ...]) -> int | None:
-    context = 1 << (question.context.bit_length() - 1)
-    while context >= 2048:
-        if context < question.context:
-            found = search(replace(question, context=context), hardware).best
-            if found is not None and found.verdict == "fits":
-                return context
-        context //= 2
-    return None
-
-
-def _plainest(rejected: Sequence[Rejected]) -> Rejected | None:
-    """Of the dearest rejected placements, the one with the plainest layout."""
-    if not rejected:
-        return None
-    top = rejected[0]
-    same = [
-        r for r in rejected
-        if (r.hardware.instance, r.degrees.gpus, r.nodes) == (top.hardware.instance, top.degrees.gpus, top.nodes)
-    ]  # fmt: skip
-    return min(same, key=lambda r: (r.degrees.data, r.degrees.expert, r.degrees.decode_context, r.degrees.pipeline))
-
-
 def _alternatives(
     question: Question, found: Found, supplies: Mapping[str, Supply], asked: str
 ) -> tuple[Alternative, ...]:
@@ -311,7 +234,7 @@ def _alternatives(
             lines.append(
                 Alternative(text=text, dollars_per_hour=round(p.dollars, 4), verdict="runner-up", reason=reason)
             )
-    first = _plainest(found.rejected)
+    first = plainest(found.rejected)
     if first is not None:
         text = words(first.hardware, first.degrees)
         lines.append(

@@ -9,9 +9,10 @@ from pathlib import Path
 
 from headwater.catalog.calibration import Calibration
 from headwater.plan.build import choices
-from headwater.plan.choose import Choice, words
+from headwater.plan.choose import Choice
 from headwater.plan.model import Range
 from headwater.plan.roles import memory
+from headwater.plan.wording import words
 from headwater.refusal import Fault, Refusal, did_you_mean
 from headwater.settings import Settings
 from headwater.sizing.placement import Placement, evaluate

@@ -7,7 +7,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from headwater.catalog.engine_surface import Surface
+from headwater.catalog.engine_surface import Surface, known_versions
+from headwater.catalog.engine_surface import surface as engine_surface
 from headwater.plan.model import StackName
 from headwater.refusal import Fault, did_you_mean
 from headwater.settings import ModelSettings
@@ -147,14 +148,14 @@ def _check(
 
 
 def _unknown(path: str, flag: str, value: EngineValue, stack: StackName, surface: Surface) -> Fault:
-    return Fault(
-        path,
-        _shown(value),
-        f"vLLM {surface.version}, the engine of {stack}, has no argument `{flag}`.",
-        did_you_mean(flag, surface.flags - surface.managed.keys())
-        if did_you_mean(flag, surface.flags).startswith("Did")
-        else "`vllm serve --help=all` of that version lists them.",
-    )
+    why = f"vLLM {surface.version}, the engine of {stack}, has no argument `{flag}`."
+    having = [version for version in known_versions() if flag in engine_surface(version).flags]
+    if having:
+        remedy = f"vLLM {' and '.join(having)} {'has' if len(having) == 1 else 'have'} it; leave it out here."
+    else:
+        hint = did_you_mean(flag, surface.flags - surface.managed.keys())
+        remedy = hint if hint.startswith("Did") else "`vllm serve --help=all` of that version lists them."
+    return Fault(path, _shown(value), why, remedy)
 
 
 def _form(path: str, flag: str, value: EngineValue, surface: Surface) -> Iterable[Fault]:

@@ -9,9 +9,10 @@ from dataclasses import dataclass
 from headwater.catalog.engine_surface import Surface
 from headwater.catalog.instances import Instance
 from headwater.plan.arguments import arguments
-from headwater.plan.choose import Choice, parallel
+from headwater.plan.choose import Choice
 from headwater.plan.model import Memory, ModelPlan, Range, Role, RoleName, StackName, Throughput
 from headwater.plan.pods import most_offload_gib, offload_gib, pod, startup_seconds
+from headwater.plan.wording import parallel
 from headwater.refusal import Fault
 from headwater.settings import Settings
 from headwater.sizing.disk import checkpoint_bytes

@@ -16,7 +16,8 @@ from headwater.plan.overrides import UNMODELLED, Overrides, read_overrides
 from headwater.refusal import Fault, did_you_mean, nearest
 from headwater.settings import InlineModel, ModelSettings
 from headwater.sizing.from_config import architecture_from_config
-from headwater.sizing.precision import WeightFormat, parse_format
+from headwater.sizing.lora import lora_gib
+from headwater.sizing.precision import WORDS, WeightFormat, parse_format
 from headwater.sizing.question import Fixed
 from headwater.sizing.throughput import Workload
 from headwater.sizing.units import SizingError
@@ -135,7 +136,7 @@ def read_subject(
         tool_parser=_parser(known.tool_parser, surfaces, "tool_parsers", notes),
         reasoning_parser=_parser(known.reasoning_parser, surfaces, "reasoning_parsers", notes), overrides=overrides,
         demand=demand, kv_cache_dtype=overrides.word("kv-cache-dtype") or settings.kv_cache.dtype,
-        calibration=calibration, fixed=_fixed(index, demand.context, overrides, faults),
+        calibration=calibration, fixed=_fixed(index, known.architecture, demand.context, overrides, faults),
         speculative_tokens=tokens, draft_layers=drafts,
         notes=tuple(notes),
     )  # fmt: skip
@@ -153,7 +154,12 @@ def _resolve(index: int, settings: ModelSettings, project: Path, faults: list[Fa
     try:
         weights = parse_format(model, settings.precision)
     except SizingError as error:
-        faults.append(Fault(model_path(index, "precision"), settings.precision or "", _sentence(str(error)), ""))
+        precision = settings.precision or ""
+        known = [*WORDS, *(c.format for c in model.checkpoints)]
+        near = nearest(precision, known)
+        remedy = f"Did you mean `{near}`?" if near and near != precision else ""
+        why = _sentence(str(error).split("; known")[0].split("; did you mean")[0])
+        faults.append(Fault(model_path(index, "precision"), precision, why, remedy))
         return None
     repository = weights.repository or model.checkpoints[0].repository
     return _Known(model.key, model.architecture, weights, repository, model.tool_parser, model.reasoning_parser)
@@ -273,7 +279,7 @@ def _unmodelled(settings: ModelSettings, overrides: Overrides) -> list[str]:
     return lines
 
 
-def _fixed(index: int, context: int, overrides: Overrides, faults: list[Fault]) -> Fixed:
+def _fixed(index: int, arch: Architecture, context: int, overrides: Overrides, faults: list[Fault]) -> Fixed:
     tokens = overrides.whole("max-num-batched-tokens")
     if overrides.switch("enable-chunked-prefill") is False:
         if tokens is not None and tokens < context:
@@ -282,6 +288,14 @@ def _fixed(index: int, context: int, overrides: Overrides, faults: list[Fault]) 
             faults.append(Fault(path, str(tokens), why, "Raise it, or leave chunked prefill on."))
         tokens = max(tokens or 0, context)
     lora = bool(overrides.switch("enable-lora"))
+    if lora:
+        try:
+            lora_gib(arch, slots=1, rank=1, tp=1)
+        except SizingError as error:
+            faults.append(
+                Fault(model_path(index, "engine.enable-lora"), "true", _sentence(str(error)), "Leave it out.")
+            )
+            lora = False
     return Fixed(
         tensor=overrides.whole("tensor-parallel-size"),
         pipeline=overrides.whole("pipeline-parallel-size"),
@@ -300,4 +314,7 @@ def _fixed(index: int, context: int, overrides: Overrides, faults: list[Fault]) 
 
 
 def _sentence(text: str) -> str:
-    return text[0].upper() + text[1:] + ("" if text.endswith((".", "?", ")")) else ".")
+    """With a capital, unless it starts with a name, and a full stop."""
+    first = text.split(" ", 1)[0]
+    start = text[0].upper() + text[1:] if first.isalpha() else text
+    return start + ("" if text.endswith((".", "?", ")")) else ".")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from headwater.sizing.layouts import degrees_for
@@ -70,6 +70,14 @@ def search(question: Question, hardware: tuple[Hardware, ...], runners: int = 3)
         else:
             placed.append(outcome)
     return _result(placed, rejected, runners)
+
+
+def most_held(question: Question, hardware: Iterable[Hardware]) -> Placement | None:
+    """The placement whose one replica holds the most requests for sure; None when none holds a single one."""
+    one = replace(question, concurrency=1, replicas=1, rate=0.0)
+    placed = [evaluate(one, h, d, nodes) for h, d, nodes in _all(one, hardware)]
+    sure = [p for p in placed if isinstance(p, Placement) and p.verdict == "fits"]
+    return max(sure, key=lambda p: (p.concurrency(question.context, "low"), -p.dollars), default=None)
 
 
 def _all(question: Question, hardware: Iterable[Hardware]) -> Iterable[tuple[Hardware, Degrees, int]]:

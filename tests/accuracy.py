@@ -1,7 +1,7 @@
 """Scores the sizing engine on measured vLLM start-ups and rewrites the tables of docs/sizing.md.
 
-Run as ``python -m tests.accuracy`` (``make accuracy``); ``--check`` only prints. A record that cannot be scored is listed
-with its reason.
+Run as ``python -m tests.accuracy`` (``make accuracy``); ``--check`` only prints. A record that cannot be scored is
+listed with its reason.
 """
 
 from __future__ import annotations

@@ -70,7 +70,7 @@ def expert_workspace(
 ) -> tuple[float, float]:
     """Expected and highest bytes of the fused-experts workspace, allocated once and kept."""
     moe = arch.moe
-    if moe is None or sampler_row(version)["kind"] == "sorting":
+    if moe is None:
         return 0.0, 0.0
     inner = moe.latent or arch.hidden
     width = moe.intermediate if split.ep else moe.intermediate / split.expert_ranks
@@ -117,6 +117,8 @@ def activation(
         latent = gathered * mla.heads / split.tp * (mla.nope + mla.value_dim) * 2
     forward += latent + logits
     experts, experts_high = expert_workspace(arch, fmt, load.mbt, split, version=version, sm=load.sm)
+    if row["kind"] == "sorting":  # allocated and freed inside the forward pass by those releases
+        forward, experts, experts_high = forward + experts, 0.0, 0.0
     sparse = _sparse(arch, load, split.tp)
     workspace, workspace_high = max(experts, sparse), max(experts_high, sparse)
     tower = 0.0

@@ -160,6 +160,19 @@ NAMES = [
         made("EC2NodeClass", "n", None),
     ),
     (made("HTTPRoute", "r", spec={"parentRefs": [{"name": "g"}]}), made("Gateway", "g")),
+    (made("Gateway", "g", spec={"gatewayClassName": "c"}), made("GatewayClass", "c", None)),
+    (
+        made(
+            "GatewayClass",
+            "c",
+            None,
+            spec={"parametersRef": {"kind": "EnvoyProxy", "namespace": "serving", "name": "e"}},
+        ),
+        made("EnvoyProxy", "e"),
+    ),
+    (made("ClientTrafficPolicy", "p", spec={"targetRefs": [{"kind": "Gateway", "name": "g"}]}), made("Gateway", "g")),
+    (made("ExternalSecret", "s", spec={"secretStoreRef": {"name": "aws"}}), made("SecretStore", "aws")),
+    (made("PersistentVolumeClaim", "p", spec={"storageClassName": "gp3"}), made("StorageClass", "gp3", None)),
     (
         made("HTTPRoute", "r", spec={"rules": [{"backendRefs": [{"kind": "InferencePool", "name": "p"}]}]}),
         made("InferencePool", "p", spec={"endpointPickerRef": {"name": UNKNOWN}}),
@@ -267,6 +280,42 @@ def test_namespaces_must_be_made() -> None:
     by_release = {"chart": "keda", "name": "keda", "namespace": "keda", "createNamespace": True}
     assert references.findings([], [by_release]) == []
     assert len(references.findings([], [{**by_release, "createNamespace": False}])) == 1
+
+
+@pytest.mark.parametrize(
+    ("values", "said"),
+    [
+        ({"controller": {"resources": {"limit": {"cpu": "1"}}}}, "limit"),
+        ({"controller": {"resources": {"limits": {"memory": "1024Mi"}}}}, "is stored as '1Gi'"),
+        ({"controller": {"resources": {"limits": {"gpu": "1"}}}}, "no resource of Kubernetes"),
+        ({"tolerations": [{"key": "a", "operators": "Exists"}]}, "operators"),
+        ({"affinity": {"nodeAffinities": {}}}, "nodeAffinities"),
+        ({"controller": {"env": [{"nam": "A"}]}}, "nam"),
+        ({"podSecurityContext": {"runAsNonroot": True}}, "runAsNonroot"),
+        ({"nodeSelector": {"a": "b c"}}, "no label value"),
+    ],
+)
+def test_kubernetes_shapes_in_helm_values_are_judged(shared: Path, values: Object, said: str) -> None:
+    chart = "oci://public.ecr.aws/karpenter/karpenter"
+    found = found_in(shared, release(chart, values))
+    assert any(said in finding and "values: " in finding for finding in found), found
+
+
+def test_right_shapes_in_helm_values_pass(shared: Path) -> None:
+    values = {
+        "controller": {"resources": {"limits": {"cpu": "1", "memory": "1Gi"}}, "env": [{"name": "A", "value": "b"}]},
+        "tolerations": [{"key": "CriticalAddonsOnly", "operator": "Exists"}],
+    }
+    assert found_in(shared, release("oci://public.ecr.aws/karpenter/karpenter", values)) == []
+
+
+def test_kinds_without_a_crd_are_judged_by_the_shapes_in_them(shared: Path) -> None:
+    proxy = {
+        "metadata": {"name": "e", "namespace": "kube-system"},
+        "spec": {"provider": {"kubernetes": {"envoyDeployment": {"container": {"resources": {"limit": {}}}}}}},
+    }
+    found = found_in(shared, Resource("kubernetes:gateway.envoyproxy.io/v1alpha1:EnvoyProxy", "e", proxy))
+    assert any("envoyDeployment.container.resources" in finding for finding in found)
 
 
 def test_hidden_secrets_and_unknown_parts_do_not_stop_the_judges(shared: Path) -> None:

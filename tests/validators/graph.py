@@ -6,7 +6,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Protocol
 
-from tests.validators import aws, crds, helm, iam, kubernetes, metadata, queries, references
+from tests.validators import aws, crds, helm, iam, kubernetes, metadata, queries, references, shapes
 from tests.validators.unknown import is_unknown
 
 OWN = frozenset({"pulumi", "headwater"})
@@ -148,7 +148,7 @@ def object_findings(obj: dict[str, Any], bench: Judges) -> list[str]:
             found += kubernetes.pod_template_errors(template, path, partial=group in COMPLETES_PODS)
         return found
     if group in NO_CRD:
-        return metadata.errors(obj)
+        return [*metadata.errors(obj), *shapes.findings(obj.get("spec"), "spec")]
     return [f"neither Kubernetes {kubernetes.VERSION} nor the reference data has {kind} in {api_version}"]
 
 
@@ -169,7 +169,8 @@ def _judge_release(resource: ResourceLike, bench: Judges) -> list[str]:
     values = inputs.get("values") or {}
     if is_unknown(values):
         return [*found, "values: hidden as a whole: what is set cannot be judged"]
-    return found + [f"values: {finding}" for finding in bench.charts.findings(chart_name(chart), dict(values))]
+    judged = [*bench.charts.findings(chart_name(chart), dict(values)), *shapes.findings(values)]
+    return found + [f"values: {finding}" for finding in judged]
 
 
 def _exact(version: str) -> bool:

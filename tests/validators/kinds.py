@@ -35,6 +35,21 @@ CLUSTER_SCOPED = frozenset(
     }
 )
 OBJECT_BYTES = 1024 * 1024
+# Keys of the EBS CSI driver's StorageClass, lower case (aws-ebs-csi-driver, docs/parameters.md).
+_EBS = frozenset(
+    {
+        "type",
+        "encrypted",
+        "kmskeyid",
+        "iops",
+        "iopspergb",
+        "throughput",
+        "allowautoiopspergbincrease",
+        "allowautoiopsincreaseonmodify",
+        "blocksize",
+        "csi.storage.k8s.io/fstype",
+    }
+)
 _ACCESS = {"ReadWriteOnce", "ReadOnlyMany", "ReadWriteMany", "ReadWriteOncePod"}
 _POD_SECURITY = {"privileged", "baseline", "restricted"}
 
@@ -244,7 +259,17 @@ def _storage_class(obj: Object) -> list[str]:
     for key, value in (obj.get("parameters") or {}).items():
         if not isinstance(value, str):
             found.append(f"parameters[{key}]: {value!r} must be text")
+    if obj["provisioner"] == "ebs.csi.aws.com":
+        found += _ebs(obj.get("parameters") or {})
     return found
+
+
+def _ebs(parameters: Object) -> list[str]:
+    """Parameters that the EBS CSI driver does not know, or knows with other values."""
+    types = {"gp2", "gp3", "io1", "io2", "sc1", "st1", "standard"}
+    found = [f"parameters: the EBS driver knows no {key!r}" for key in parameters if key.lower() not in _EBS]
+    found += _one_of(parameters.get("type"), types, "parameters[type]")
+    return found + _one_of(parameters.get("encrypted"), {"true", "false"}, "parameters[encrypted]")
 
 
 def _role(obj: Object) -> list[str]:

@@ -73,6 +73,22 @@ def pod_template_errors(template: Object, path: str, *, partial: bool = False) -
     return found or (pods.errors(seen, path, partial=partial) if "spec" in seen else [])
 
 
+def definition_errors(name: str, value: Any, path: str) -> list[str]:
+    """Findings for a value by one of the API's inner types, ``io.k8s.api.core.v1.Toleration`` say."""
+    return [
+        f"{path}{error.json_path.removeprefix('$')}: {_leaf(error)}"
+        for error in sorted(_definition(name).iter_errors(value), key=lambda e: e.json_path)
+        if not is_unknown(error.instance)
+    ]
+
+
+@cache
+def _definition(name: str) -> jsonschema.Draft202012Validator:
+    _, registry = _registry()
+    reference = f"https://kubernetes.io/api/_definitions.json#/$defs/{name}"
+    return jsonschema.Draft202012Validator({"$ref": reference}, registry=registry)
+
+
 def _leaf(error: jsonschema.ValidationError) -> str:
     text = error.message
     return text if len(text) <= 200 else text[:120] + " ... " + text[-75:]

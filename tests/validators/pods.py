@@ -29,6 +29,9 @@ _TYPED = {
     "appArmorProfile": {"RuntimeDefault", "Localhost", "Unconfined"},
     "hostPath": {"", "DirectoryOrCreate", "Directory", "FileOrCreate", "File", "Socket", "CharDevice", "BlockDevice"},
 }
+_DEVICES = re.compile(
+    r"nvidia\.com/(gpu(\.shared)?|mig-\d+g\.\d+gb)|vpc\.amazonaws\.com/efa|aws\.amazon\.com/neuron\w*"
+)
 _NATIVE = {"cpu", "memory", "ephemeral-storage"}
 _PORT_NAME = re.compile(r"(?=.*[a-z])(?!.*--)[a-z0-9]([-a-z0-9]*[a-z0-9])?")
 _ENV_NAME = re.compile(r"[!-<>-~][ -<>-~]*")
@@ -115,7 +118,7 @@ def resources_errors(resources: Object, path: str) -> list[str]:
     found, values = [], {}
     for side in ("requests", "limits"):
         for name, value in (resources.get(side) or {}).items():
-            if error := metadata.qualified_name_error(name):
+            if error := metadata.qualified_name_error(name) or resource_name_error(name):
                 found.append(f"{path}.{side}: {error}")
             if error := quantity_error(value):
                 found.append(f"{path}.{side}[{name}]: {error}")
@@ -128,6 +131,14 @@ def resources_errors(resources: Object, path: str) -> list[str]:
         if side == "requests":
             found += _within(name, value, limits, path)
     return found
+
+
+def resource_name_error(name: str) -> str | None:
+    """Why no node can have a resource of this name; None when one can."""
+    if "/" not in name:
+        known = name in _NATIVE or name.startswith("hugepages-") or name in ("storage", "pods", "nodes")
+        return None if known else f"{name!r} is no resource of Kubernetes"
+    return None if _DEVICES.fullmatch(name) else f"{name!r} is advertised by no device plugin that we install"
 
 
 def _extended(name: str) -> bool:

@@ -12,6 +12,7 @@ BUILT_IN = frozenset({"default", "kube-system", "kube-public", "kube-node-lease"
 GIVEN: frozenset[Key] = frozenset(
     {("PriorityClass", "", "system-cluster-critical"), ("PriorityClass", "", "system-node-critical")}
 )
+_ROUTES = ("HTTPRoute", "GRPCRoute", "AIGatewayRoute")
 # What a chart makes under its release's name.
 MADE_BY_CHART: dict[str, tuple[tuple[str, str], ...]] = {
     "llm-d-router-gateway": (("InferencePool", "{name}"), ("Service", "{name}-epp")),
@@ -78,7 +79,20 @@ def _named(obj: Object) -> Iterator[Key]:
     if kind == "NodePool":
         reference = _dig(spec, "template", "spec", "nodeClassRef")
         yield str(reference.get("kind")), "", str(reference.get("name"))
-    elif kind == "HTTPRoute":
+    elif kind == "Gateway" and spec.get("gatewayClassName"):
+        yield "GatewayClass", "", str(spec.get("gatewayClassName"))
+    elif kind == "GatewayClass" and spec.get("parametersRef"):
+        reference = _dig(spec, "parametersRef")
+        yield str(reference.get("kind")), str(reference.get("namespace") or ""), str(reference.get("name"))
+    elif kind == "PersistentVolumeClaim" and spec.get("storageClassName"):
+        yield "StorageClass", "", str(spec["storageClassName"])
+    elif kind in ("ClientTrafficPolicy", "BackendTrafficPolicy", "SecurityPolicy"):
+        for target in spec.get("targetRefs") or []:
+            yield str(target.get("kind")), namespace, str(target.get("name"))
+    elif kind == "ExternalSecret" and spec.get("secretStoreRef"):
+        store = _dig(spec, "secretStoreRef")
+        yield str(store.get("kind", "SecretStore")), namespace, str(store.get("name"))
+    elif kind in _ROUTES:
         for parent in spec.get("parentRefs") or []:
             yield parent.get("kind", "Gateway"), parent.get("namespace", namespace), parent["name"]
         for rule in spec.get("rules") or []:
@@ -108,7 +122,7 @@ def _written(objects: list[Object]) -> Iterator[Key]:
 
 def _sections(route: Object, objects: list[Object]) -> Iterator[str]:
     """Listeners that a route names and its Gateway does not have."""
-    if route.get("kind") != "HTTPRoute":
+    if route.get("kind") not in _ROUTES:
         return
     for parent in _dig(route, "spec").get("parentRefs") or []:
         key = (parent.get("kind", "Gateway"), parent.get("namespace", _namespace(route)), parent.get("name"))

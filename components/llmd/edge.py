@@ -32,12 +32,18 @@ def stripped_headers(settings: Llmd) -> list[str]:
 
 
 def client_policy(gateway_name: str, settings: Llmd) -> dict[str, Any]:
-    """Spec of Envoy Gateway's ClientTrafficPolicy: room for long prompts, headers removed before any filter runs."""
+    """Spec of Envoy Gateway's ClientTrafficPolicy: room for long prompts, headers removed before any filter runs.
+
+    A header with an underscore is dropped instead of refusing the request, as some client libraries send such.
+    """
     target = {"group": "gateway.networking.k8s.io", "kind": "Gateway", "name": gateway_name}
     return {
         "targetRefs": [target],
         "connection": {"bufferLimit": BUFFER_LIMIT},
-        "headers": {"earlyRequestHeaders": {"remove": stripped_headers(settings)}},
+        "headers": {
+            "withUnderscoresAction": "DropHeader",
+            "earlyRequestHeaders": {"remove": stripped_headers(settings)},
+        },
     }
 
 

@@ -12,6 +12,7 @@ from headwater.refusal import Fault, did_you_mean
 from headwater.settings import Settings
 from headwater.settings.llmd import Llmd, RoutingPath
 
+RESERVED = ("inference-gateway", "default-deny", "headwater-llm-d")
 MOST_RANKS = 8
 """Ports an InferencePool can have, one for each rank of a pod."""
 SINGLE_PROCESS_PATHS: tuple[RoutingPath, ...] = ("prefix", "disaggregated", "tiered", "slo", "wide-ep")
@@ -51,6 +52,10 @@ def _one_zone(index: int, model: ModelPlan, pools: Sequence[Pool]) -> Iterable[F
 
 def _names(own: Llmd, models: Sequence[ModelPlan]) -> Iterable[Fault]:
     known = [model.name for model in models]
+    for index, name in enumerate(known):
+        if name in RESERVED:
+            why = "The Gateway and its objects have this name."
+            yield Fault(f"headwater:serving.models[{index}].name", name, why, "Give the model another name.")
     for key, names in (("paths", own.paths), ("prefillThroughput", own.prefill_throughput)):
         for name in names:
             if name not in known:

@@ -68,6 +68,10 @@ def test_a_path_of_an_unknown_model_is_answered_with_the_right_name():
     refused("headwater:llmd.paths.qwenn", "Did you mean `qwen`?", paths={"qwenn": "precise"})
 
 
+def test_a_model_cannot_be_called_like_the_gateway():
+    refused("headwater:serving.models[0].name", "have this name", models=(one_server(name="inference-gateway"),))
+
+
 def test_disaggregated_routing_needs_separate_servers():
     refused("headwater:llmd.path", "has no prefill and decode servers", "disaggregate", path="disaggregated")
 

@@ -39,11 +39,16 @@ class Made:
 
 
 class World:
-    """Everything a plan makes, in the order asked."""
+    """Everything a plan makes, in the order asked.
 
-    def __init__(self, resources: list[Made], endpoint: str) -> None:
+    Attributes:
+        options: of each resource, by its ``urn``.
+    """
+
+    def __init__(self, resources: list[Made], endpoint: str, options: dict[str, pulumi.ResourceOptions]) -> None:
         self.resources = resources
         self.endpoint = endpoint
+        self.options = options
 
     def all(self, kind: str) -> list[Made]:
         """Every resource of a kind, by logical name."""
@@ -106,6 +111,10 @@ def world(plan: Plan, **refs: Any) -> World:
     recorder = _Recorder()
     set_mocks(recorder, preview=False)
     endpoints: list[str] = []
+    options: dict[str, pulumi.ResourceOptions] = {}
+
+    def remember(args: pulumi.ResourceTransformationArgs) -> None:
+        options[f"{args.type_}::{args.name}"] = args.opts
 
     @pulumi.runtime.test
     def evaluate() -> Any:
@@ -117,9 +126,10 @@ def world(plan: Plan, **refs: Any) -> World:
             "model_service_account_role": None,
             "prometheus_url": "http://prometheus.monitoring.svc.cluster.local:9090",
         }
-        stack = LlmdStack("serving", plan, PlatformRefs(**{**values, **refs}))
+        watched = pulumi.ResourceOptions(transformations=[remember])
+        stack = LlmdStack("serving", plan, PlatformRefs(**{**values, **refs}), watched)
         return stack.endpoint.apply(endpoints.append)
 
     evaluate()
     made = [r for r in recorder.resources if not r.type.startswith(("headwater:", "pulumi:"))]
-    return World(made, endpoints[0])
+    return World(made, endpoints[0], options)

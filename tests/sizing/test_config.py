@@ -1,4 +1,4 @@
-"""Models from their own config.json: real files read or refused by name, catalogue models giving the catalogue's numbers."""
+"""Models from their own config.json: real files read or refused by name; catalogue models give the catalogue's numbers."""
 
 from __future__ import annotations
 
@@ -26,10 +26,17 @@ NAMELESS_FORMATS = ("NVFP4", "Static-PerTensor")
 """Checkpoints whose name does not say which tensors are quantised; the config does."""
 
 LLAMA = {
-    "architectures": ["LlamaForCausalLM"], "hidden_size": 4096, "num_hidden_layers": 32, "num_attention_heads": 32,
-    "num_key_value_heads": 8, "intermediate_size": 14336, "vocab_size": 128256, "max_position_embeddings": 131072,
-    "torch_dtype": "bfloat16", "tie_word_embeddings": False,
-}  # fmt: skip
+    "architectures": ["LlamaForCausalLM"],
+    "hidden_size": 4096,
+    "num_hidden_layers": 32,
+    "num_attention_heads": 32,
+    "num_key_value_heads": 8,
+    "intermediate_size": 14336,
+    "vocab_size": 128256,
+    "max_position_embeddings": 131072,
+    "torch_dtype": "bfloat16",
+    "tie_word_embeddings": False,
+}
 
 
 def name_of(path):

@@ -1,4 +1,4 @@
-"""Models from their own config.json: real files read or refused by name; catalogue models give the catalogue's numbers."""
+"""Models from their own config.json: real files read or refused by name; catalogue models give the same numbers."""
 
 from __future__ import annotations
 

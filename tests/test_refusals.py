@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 from typing import Any
 
 import pytest
@@ -22,7 +23,7 @@ def test_the_refusal_says_where_what_why_and_what_to_do(name, tmp_path):
     file = folder / "Pulumi.bad.yaml"
     file.write_text(CASES[name]["stack"], encoding="utf-8")
     with pytest.raises(Refusal) as refused:
-        build_plan(load_stack(file), project=tmp_path)
+        build_plan(load_stack(file), project=tmp_path, today=dt.date(2026, 11, 30))
     assert refused.value.at("stacks/Pulumi.bad.yaml").text() + "\n" == CASES[name]["message"]
 
 

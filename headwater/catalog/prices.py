@@ -17,25 +17,18 @@ def on_demand(region: str, instance: str) -> float | None:
 def any_price(instance: str) -> float:
     """$/h to rank an instance by where its own region lists none.
 
-    The lowest list price elsewhere, else the reported Capacity Block price, else the price of another type with the
-    same GPU, GPU for GPU.
+    The lowest list price elsewhere, else the price of another type with the same GPU, GPU for GPU, else the reported
+    Capacity Block price.
     """
     regions = load_yaml("prices")["on_demand"].values()
     elsewhere = [float(prices[instance]) for prices in regions if instance in prices]
     if elsewhere:
         return min(elsewhere)
-    block = capacity_block(instance)
-    if block is not None:
-        return block
     types = load_instances()
     mine = types[instance]
-    like = [
-        float(p) / types[n].gpus
-        for prices in regions
-        for n, p in prices.items()
-        if n in types and types[n].gpu == mine.gpu
-    ]
-    return min(like, default=0.0) * mine.gpus
+    known = [(name, float(price)) for prices in regions for name, price in prices.items() if name in types]
+    alike = [price / types[name].gpus for name, price in known if types[name].gpu == mine.gpu]
+    return min(alike) * mine.gpus if alike else capacity_block(instance) or 0.0
 
 
 def capacity_block(instance: str) -> float | None:

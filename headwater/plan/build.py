@@ -8,13 +8,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from headwater.catalog import defaults, engine_surface, prices
+from headwater.catalog import defaults, engine_surface
+from headwater.catalog import prices as prices_of
 from headwater.catalog.calibration import Calibration, load_calibrations
 from headwater.catalog.engine_surface import Surface, surface
 from headwater.catalog.instances import load_instances
 from headwater.catalog.releases import default_kubernetes, engines, kubernetes_versions
-from headwater.plan.choose import Choice, choose
+from headwater.plan.choose import Choice, options
 from headwater.plan.costs import cost
+from headwater.plan.fleet import cheapest_fleet
 from headwater.plan.llmd_rules import llmd_faults
 from headwater.plan.model import ModelPlan, Plan, Pool, StackName
 from headwater.plan.notices import notices
@@ -51,7 +53,7 @@ class _Ground:
 
 def newest_catalogue_day() -> dt.date:
     """The newest day any part of the catalogue was read: the plan's clock."""
-    return max(prices.as_of(), engine_surface.as_of(), defaults.as_of())
+    return max(prices_of.as_of(), engine_surface.as_of(), defaults.as_of())
 
 
 def build_plan(
@@ -166,11 +168,20 @@ def _choices(ground: _Ground, faults: list[Fault]) -> list[Choice]:
         faults += wrong
         if subject is None or wrong:
             continue
-        choice = choose(subject, ground.supplies, _versions(subject, ground), faults)
-        if choice is not None:
-            found.append(choice)
-            faults += _across_nodes(choice, ground)
-    return found
+        ways = options(subject, ground.supplies, _versions(subject, ground), faults)
+        if ways:
+            found.append(ways)
+    chosen = cheapest_fleet(found, lambda choices: _bill(ground, choices))
+    for choice in chosen:
+        faults += _across_nodes(choice, ground)
+    return list(chosen)
+
+
+def _bill(ground: _Ground, choices: Sequence[Choice]) -> float:
+    """$/h of whole nodes at the minimum of replicas; the maximum breaks ties."""
+    _, pools = _place(ground, choices, [])
+    prices = [(p, p.dollars_per_hour or prices_of.any_price(p.instances[0])) for p in pools]
+    return sum(dollars * (max(p.nodes_now, p.warm) + p.nodes_max / 1000) for p, dollars in prices)
 
 
 def _versions(subject: Subject, ground: _Ground) -> tuple[str, ...]:

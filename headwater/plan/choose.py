@@ -15,7 +15,7 @@ from headwater.refusal import Fault
 from headwater.settings.serving import Disaggregation
 from headwater.sizing.disaggregation import judge
 from headwater.sizing.placement import Placement, evaluate
-from headwater.sizing.question import Fixed, Question
+from headwater.sizing.question import Fixed, Hardware, Question
 from headwater.sizing.search import Found, search
 
 
@@ -55,10 +55,10 @@ def question_of(subject: Subject, versions: tuple[str, ...]) -> Question:
     )  # fmt: skip
 
 
-def choose(
+def options(
     subject: Subject, supplies: Mapping[str, Supply], versions: tuple[str, ...], faults: list[Fault]
-) -> Choice | None:
-    """Where ``subject`` runs, or a fault that says why nowhere.
+) -> tuple[Choice, ...]:
+    """Where ``subject`` may run, its cheapest share first: one choice, or one for each accelerator it leaves open.
 
     Args:
         subject: the model.
@@ -67,9 +67,26 @@ def choose(
         faults: gets what cannot be done.
     """
     asked = subject.settings.accelerator
-    listed = [s for s in supplies.values() if s.listed] or list(supplies.values())
-    usable = listed if asked == "auto" else [supplies[asked]]
-    hardware = tuple(h for s in usable for h in s.hardware)
+    if asked != "auto":
+        only = _choose(subject, supplies, supplies[asked].hardware, versions, faults)
+        return (only,) if only else ()
+    usable = [s for s in supplies.values() if s.listed] or list(supplies.values())
+    bounded = [tuple(replace(h, most_gpus=s.capacity.max_gpus) for h in s.hardware) for s in usable]
+    first = _choose(subject, supplies, tuple(h for one in bounded for h in one), versions, faults)
+    if first is None:
+        return ()
+    gpu = first.placement.hardware.gpu
+    others = [_choose(subject, supplies, one, versions, []) for one in bounded if one and one[0].gpu != gpu]
+    return (first, *(choice for choice in others if choice is not None))
+
+
+def _choose(
+    subject: Subject,
+    supplies: Mapping[str, Supply],
+    hardware: tuple[Hardware, ...],
+    versions: tuple[str, ...],
+    faults: list[Fault],
+) -> Choice | None:
     question = question_of(subject, versions)
     explicit = subject.settings.disaggregate
     if isinstance(explicit, Disaggregation):
@@ -103,7 +120,7 @@ def choose(
         best,
         prefill,
         decode,
-        _alternatives(question, found, supplies, asked),
+        _alternatives(question, found, supplies, subject.settings.accelerator),
         tuple(why),
         tuple(warnings),
     )

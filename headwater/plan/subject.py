@@ -10,7 +10,9 @@ from typing import Any
 from headwater.catalog.calibration import Calibration
 from headwater.catalog.defaults import default
 from headwater.catalog.engine_surface import Surface
+from headwater.catalog.engine_surface import surface as engine_surface
 from headwater.catalog.models import Architecture, UnknownModelError, find_model, load_models
+from headwater.catalog.releases import engines
 from headwater.plan.model import StackName
 from headwater.plan.overrides import UNMODELLED, Overrides, read_overrides
 from headwater.refusal import Fault, did_you_mean, nearest
@@ -199,14 +201,19 @@ def _architecture_known(
     index: int, settings: ModelSettings, known: _Known, surfaces: Mapping[StackName, Surface], faults: list[Fault]
 ) -> None:
     """Every engine the plan may end on must have the model's class."""
-    for stack, surface in surfaces.items():
-        if known.architecture.name not in surface.architectures:
-            near = nearest(known.architecture.name, surface.architectures)
-            value = settings.model if isinstance(settings.model, str) else settings.model.repository
-            why = f"vLLM {surface.version}, the engine of {stack}, does not know the class {known.architecture.name}."
-            hint = f"The nearest it has is {near}." if near else "Choose another model."
-            faults.append(Fault(model_path(index, "model"), value, why, hint))
-            return
+    name = known.architecture.name
+    lacking = next(((stack, s) for stack, s in surfaces.items() if name not in s.architectures), None)
+    if lacking is None:
+        return
+    stack, surface = lacking
+    value = settings.model if isinstance(settings.model, str) else settings.model.repository
+    why = f"vLLM {surface.version}, the engine of {stack}, does not know the class {name}."
+    other = next((s for s, e in engines().items() if name in engine_surface(e.vllm).architectures), None)
+    near = nearest(name, surface.architectures)
+    remedy = f"The nearest it has is {near}." if near else "Choose another model."
+    if other is not None:
+        remedy = f"The engine of {other} does: `headwater:serving.stack: {other}`."
+    faults.append(Fault(model_path(index, "model"), value, why, remedy))
 
 
 def _demand(

@@ -150,7 +150,9 @@ def test_what_fits_only_as_expected_is_tight_and_says_so():
     roomy = evaluate(question, H100[0], Degrees(), 1)
     assert isinstance(roomy, Placement)
     low, expected = (roomy.concurrency(32768, bound) for bound in ("low", "expected"))
-    between = next(c for c in range(20000, 40960, 16) if roomy.concurrency(c, "low") < 4 <= roomy.concurrency(c, "expected"))
+    between = next(
+        c for c in range(20000, 40960, 16) if roomy.concurrency(c, "low") < 4 <= roomy.concurrency(c, "expected")
+    )
     tight = evaluate(replace(question, context=between, concurrency=4), H100[0], Degrees(), 1)
     assert low < expected
     assert isinstance(tight, Placement)

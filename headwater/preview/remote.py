@@ -56,6 +56,7 @@ def _cluster(component: State, register: Register, partition: str) -> Constructe
     _only_the_known_use(args)
     name = component.goal.name
     role_arn, role_urns = _service_role(component, register, partition)
+    needed = _cluster_dependencies(component, role_urns)
     cluster = register(
         Goal(
             type=AWS_CLUSTER,
@@ -63,8 +64,8 @@ def _cluster(component: State, register: Register, partition: str) -> Constructe
             parent=component.urn,
             custom=True,
             props=_cluster_inputs(name, args, role_arn),
-            dependencies=set(role_urns) | set(component.goal.property_dependencies.get("subnetIds", ())),
-            property_dependencies=_cluster_dependencies(component, role_urns),
+            dependencies=set(role_urns).union(*needed.values()),
+            property_dependencies=needed,
             ignore_changes=("accessConfig.bootstrapClusterCreatorAdminPermissions", "bootstrapSelfManagedAddons"),
         )
     )

@@ -117,11 +117,8 @@ def _size(r: SizingRequest, cal: Calibration | None, version_text: str) -> Sizin
     dtype = defaults.kv_dtype(r.kv_cache_dtype, arch, fmt, version, gpu)
     block = r.block_size or (cal.block_size if cal and cal.block_size else defaults.block_size(arch, dtype, gpu))
     table = defaults.table()
-    caching = (
-        r.prefix_caching
-        if r.prefix_caching is not None
-        else (not arch.recurrent or since(version, table["inflight_batches_from"]))
-    )
+    newer = since(version, table["hybrid_prefix_caching_from"])
+    caching = r.prefix_caching if r.prefix_caching is not None else (newer or not arch.recurrent)
     cell = Cell(dtype, r.tp, r.pp, r.dcp, block, fmt.dtype_bytes, caching, r.speculative_tokens, r.draft_layers)
     plan = plan_kv(arch, cell)
     copied = not since(version, table["tower_split_from"])
@@ -133,7 +130,9 @@ def _size(r: SizingRequest, cal: Calibration | None, version_text: str) -> Sizin
     sampler = sampler_row(version)
     pinned = sampler["kind"] == "sorting" or sampler["low"] == sampler["high"]
     tower_known = arch.tower is None or sampler["kind"] == "counting"
-    calibrated = (outside.measured and pinned and tower_known and plan.exact) or cal is not None
+    calibrated = (
+        outside.measured and pinned and tower_known and plan.exact and not (arch.recurrent or arch.sparse)
+    ) or cal is not None
     margins = _margins(calibrated, cal, r)
     q = cal.sampler_q if cal else None
     load = Load(mbt, seqs, max_len, plan.block_size, dtype in FP8, gpu.n_sm, gpu.sm, q)
@@ -229,7 +228,10 @@ def _inflight(mbt: int, pp: int, version: Version) -> int:
 def _activation_margin(margins: dict[str, float], arch: Architecture, r: SizingRequest, calibrated: bool) -> float:
     m = defaults.table()["margins"]
     extra = m["pipeline"] if r.pp > 1 and not calibrated else 0.0
-    return margins["activation"] + extra + (m["sparse_activation"] if arch.sparse and not calibrated else 0.0)
+    if not calibrated:
+        extra += m["sparse_activation"] if arch.sparse else 0.0
+        extra += m["recurrent_activation"] if arch.recurrent else 0.0
+    return margins["activation"] + extra
 
 
 def _notes(s: Sizing) -> list[str]:

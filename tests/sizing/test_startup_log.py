@@ -198,3 +198,8 @@ def test_a_measured_cell_needs_no_entry():
     assert ask("llama-3.1-8b", vllm_version="0.19.0").calibrated
     assert not ask("llama-3.1-8b", vllm_version="0.31.0").calibrated
     assert not ask("llama-3.1-8b", gpu="h200", vllm_version="0.19.0").calibrated
+
+
+@pytest.mark.parametrize(("key", "tp"), [("qwen3.5-27b", 1), ("nemotron-3-nano", 1), ("glm-5.1", 4)])
+def test_a_measured_cell_is_not_claimed_for_attention_nobody_measured_there(key, tp):
+    assert not ask(key, tp=tp, vllm_version="0.19.0", max_num_seqs=64).calibrated

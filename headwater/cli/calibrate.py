@@ -6,18 +6,12 @@ import datetime as dt
 import json
 import sys
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-import yaml
 
-from headwater.catalog.calibration import CalibrationError, save_calibration
-from headwater.catalog.gpus import UnknownGpuError
-from headwater.catalog.models import UnknownModelError
-from headwater.sizing.calibrate import Lesson, learn
-from headwater.sizing.from_config import architecture_from_config
-from headwater.sizing.startup_log import parse_log
-from headwater.sizing.units import SizingError
+if TYPE_CHECKING:
+    from headwater.sizing.calibrate import Lesson
 
 
 def _as_dict(lesson: Lesson) -> dict[str, Any]:
@@ -44,6 +38,8 @@ def _as_dict(lesson: Lesson) -> dict[str, Any]:
 
 
 def _show(lesson: Lesson) -> None:
+    import yaml
+
     width = max((len(r.name) for r in lesson.rows), default=4)
     typer.echo(f"{'term':<{width}}  {'measured':>12}  {'predicted':>12}  {'band':>23}")
     for r in lesson.rows:
@@ -75,6 +71,14 @@ def calibrate_command(  # noqa: PLR0917 - a typer signature
     as_json: Annotated[bool, typer.Option("--json", help="For machines.")] = False,
 ) -> None:
     """Compare a vLLM start-up log with the prediction, and make a calibration entry of it."""
+    from headwater.catalog.calibration import CalibrationError, save_calibration
+    from headwater.catalog.gpus import UnknownGpuError
+    from headwater.catalog.models import UnknownModelError
+    from headwater.sizing.calibrate import learn
+    from headwater.sizing.from_config import architecture_from_config
+    from headwater.sizing.startup_log import parse_log
+    from headwater.sizing.units import SizingError
+
     try:
         text = log.read_text(encoding="utf-8", errors="replace") if log else sys.stdin.read()
         parsed = parse_log(text)

@@ -6,15 +6,19 @@ import json
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from headwater.catalog.calibration import Calibration, load_calibrations
-from headwater.sizing.records import KEYS, Record, request_from, size_record
+if TYPE_CHECKING:
+    from headwater.catalog.calibration import Calibration
+
+Record = dict[str, Any]
 
 
 def _records() -> Iterator[Record]:
+    from headwater.sizing.records import KEYS
+
     for number, line in enumerate(sys.stdin, 1):
         if not line.strip():
             continue
@@ -61,12 +65,18 @@ def size_command(  # noqa: PLR0917 - a typer signature
     ] = False,
 ) -> None:
     """Size vLLM engines: reads JSON lines (keys of a start-up record), or one engine from the options."""
-    entries = load_calibrations(calibration) if calibration else {}
+    from headwater.catalog.calibration import CalibrationError, load_calibrations
+    from headwater.sizing.records import size_record
+
+    try:
+        entries = tuple(load_calibrations(calibration).values()) if calibration else ()
+    except (CalibrationError, OSError) as error:
+        raise typer.BadParameter(str(error)) from None
     if model is None and not (config is not None and gpu is not None):
         if explain:
             raise typer.BadParameter("--explain needs one engine: --model (or --config) and --gpu")
         for record in _records():
-            _print(record if set(record) == {"error"} else size_record(record, config, tuple(entries.values())))
+            _print(record if set(record) == {"error"} else size_record(record, config, entries))
         return
     record = {
         "model": model,
@@ -81,12 +91,12 @@ def size_command(  # noqa: PLR0917 - a typer signature
         "kv_cache_dtype": kv_cache_dtype,
         "vllm_version": vllm_version,
     }
-    answer = size_record({k: v for k, v in record.items() if v is not None}, config, tuple(entries.values()))
+    answer = size_record({k: v for k, v in record.items() if v is not None}, config, entries)
     if "error" in answer:
         typer.echo(answer["error"], err=True)
         raise typer.Exit(2)
     if explain:
-        _explain(record, config, tuple(entries.values()))
+        _explain(record, config, entries)
     else:
         _print(answer)
 
@@ -96,6 +106,7 @@ def _explain(record: Record, config: Path | None, entries: tuple[Calibration, ..
     from rich.table import Table
 
     from headwater.sizing.engine import calibration_for, size
+    from headwater.sizing.records import request_from
 
     request, notes = request_from({k: v for k, v in record.items() if v is not None}, config)
     s = size(request, calibration_for(request, entries))

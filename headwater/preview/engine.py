@@ -7,11 +7,13 @@ import contextvars
 import runpy
 import sys
 import traceback
+import warnings
 from collections.abc import Iterator
 from pathlib import Path
 
 from pulumi.runtime import Settings, configure, set_all_config
 from pulumi.runtime import settings as sdk
+from pulumi.runtime._callbacks import _CallbackServicer
 from pulumi.runtime.stack import run_in_stack
 
 from headwater.preview import loop
@@ -59,7 +61,8 @@ def evaluate(stack_file: Path, project_dir: Path) -> Graph:
         )
         _run(project, monitor)
 
-    with loop.files_alone(), contextlib.redirect_stdout(sys.stderr):
+    with loop.files_alone(), contextlib.redirect_stdout(sys.stderr), warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)  # the SDKs deprecate parts of themselves at import
         contextvars.copy_context().run(start)
     return Graph(
         project=project.name,
@@ -85,7 +88,7 @@ def _run(project: Project, monitor: Monitor) -> None:
     failed = True
     try:
         with _importable(project):
-            loop.run(lambda: run_in_stack(program), threaded=lambda: sdk.SETTINGS.callbacks is not None)
+            loop.run(lambda: run_in_stack(program), threaded=lambda: bool(_CallbackServicer._servicers))
         failed = False
     except (Exception, SystemExit) as error:
         cause = monitor.failure or (raised[0] if raised else error)

@@ -1,0 +1,86 @@
+"""The switch between serving stacks, and the names that state depends on."""
+
+from __future__ import annotations
+
+import pytest
+
+from headwater.plan import build_plan
+from headwater.settings import load_stack
+from tests.conftest import ROOT
+from tests.stacks import SERVING, STACKS, graph, names, stack_file
+
+pytestmark = pytest.mark.graph
+each = pytest.mark.parametrize("stack", STACKS)
+both = pytest.mark.parametrize("serving", SERVING)
+
+
+def platform(stack, serving):
+    """Every resource under the platform component, by URN, with all that was registered of it."""
+    found = graph(stack, serving)
+    roots = [r.urn for r in found.resources if r.type == "headwater:platform:Platform"]
+    assert len(roots) == 1
+    parents = {r.urn: r.parent for r in found.resources}
+
+    def inside(urn):
+        while urn:
+            if urn == roots[0]:
+                return True
+            urn = parents.get(urn, "")
+        return False
+
+    return {r.urn: r.to_json() for r in found.resources if inside(r.urn)}
+
+
+@each
+def test_switching_the_serving_stack_touches_no_platform_resource(stack):
+    llmd, dynamo = platform(stack, "llm-d"), platform(stack, "dynamo")
+    assert len(llmd) > 60
+    assert llmd == dynamo
+
+
+@each
+def test_switching_the_serving_stack_replaces_every_serving_resource_kind(stack):
+    llmd, dynamo = names(graph(stack, "llm-d")), names(graph(stack, "dynamo"))
+    assert not any("DynamoGraphDeployment" in name for name in llmd)
+    assert any("DynamoGraphDeployment" in name for name in dynamo)
+    assert not any("InferencePool" in name or "llm-d-router" in name for name in dynamo if "llmd" in name)
+
+
+@each
+def test_switching_the_serving_stack_keeps_gpus_and_engine_arguments(stack):
+    llmd, dynamo = (build_plan(load_stack(stack_file(stack, serving))) for serving in SERVING)
+    assert llmd.pools == dynamo.pools
+    assert llmd.cost == dynamo.cost
+    for one, other in zip(llmd.models, dynamo.models, strict=True):
+        assert one.gpus == other.gpus
+        assert one.dollars_per_hour == other.dollars_per_hour
+        for role, twin in zip(one.roles, other.roles, strict=True):
+            assert role.parallel == twin.parallel
+            assert role.pod == twin.pod
+            assert [a.words for a in role.engine_args] == [a.words for a in twin.engine_args]
+
+
+@each
+@both
+def test_logical_names_change_only_on_purpose(stack, serving):
+    golden = (ROOT / "tests" / "golden" / f"names-{stack}-{serving}.txt").read_text(encoding="utf-8").splitlines()
+    assert names(graph(stack, serving)) == golden, "a rename replaces resources: give it an alias, then `make golden`"
+
+
+@each
+@both
+def test_every_resource_has_a_parent_inside_the_program(stack, serving):
+    orphans = [
+        r.urn
+        for r in graph(stack, serving).resources
+        if not r.parent and r.type != "pulumi:pulumi:Stack" and not r.is_provider
+    ]
+    assert orphans == []
+
+
+@each
+@both
+def test_every_component_registers_its_type_under_headwater(stack, serving):
+    own = {r.type for r in graph(stack, serving).resources if not r.custom and not r.is_provider and not r.remote}
+    known = ("headwater:", "pulumi:pulumi:Stack", "eks:index:", "kubernetes:yaml/v2:")
+    assert [t for t in sorted(own) if not t.startswith(known)] == []

@@ -19,6 +19,8 @@ from components.llmd.gateway_specs import (
     envoy_gateway_values,
     envoy_proxy_spec,
     gateway_spec,
+    istio_overlays,
+    istiod_values,
 )
 from components.llmd.monitors import envoy_monitor
 from components.llmd.objects import GATEWAY, GATEWAY_CLASS, POD_MONITOR, Kind, Objects
@@ -34,6 +36,7 @@ AGENTGATEWAY_PARAMETERS = Kind("agentgateway.dev/v1alpha1", "AgentgatewayParamet
 AGENTGATEWAY_POLICY = Kind("agentgateway.dev/v1alpha1", "AgentgatewayPolicy")
 ENVOY_CLASS = "envoy-ai-gateway"
 AGENT_CLASS = "agentgateway"
+ISTIO_CLASS = "istio"
 
 
 class InferenceGateway(pulumi.ComponentResource):
@@ -56,14 +59,17 @@ class InferenceGateway(pulumi.ComponentResource):
         self._name, self._plan, self._platform = name, plan, platform
         self._objects = Objects(name, self, platform, list(platform.ready))
         access = exposure(plan.settings.gateway)
+        service, where = GATEWAY_NAME, platform.namespace_name
+        self.proxies = {"podSelector": {"matchLabels": {GATEWAY_POD_LABEL: GATEWAY_NAME}}}
         if plan.settings.llmd.gateway == "envoy":
             where = charts()["gateway-helm"].namespace
             self.gateway, self.proxies = self._envoy(access), namespace_peer(where)
+        elif plan.settings.llmd.gateway == "agentgateway":
+            self.gateway = self._agentgateway(access)
         else:
-            where = platform.namespace_name
-            labels = {GATEWAY_POD_LABEL: GATEWAY_NAME}
-            self.gateway, self.proxies = self._agentgateway(access), {"podSelector": {"matchLabels": labels}}
-        self.address = access.address(f"{GATEWAY_NAME}.{where}.svc.cluster.local")
+            service = f"{GATEWAY_NAME}-istio"
+            self.gateway = self._istio(access)
+        self.address = access.address(f"{service}.{where}.svc.cluster.local")
         self.register_outputs({})
 
     def _envoy(self, access: Exposure) -> k8s.apiextensions.CustomResource:
@@ -102,11 +108,34 @@ class InferenceGateway(pulumi.ComponentResource):
         self._objects.custom("policy", AGENTGATEWAY_POLICY, named, policy, after=[gateway])
         return gateway
 
+    def _istio(self, access: Exposure) -> k8s.apiextensions.CustomResource:
+        home = self._namespace("istiod")
+        base = self._chart("istio-base", {}, [home])
+        controller = self._chart("istiod", istiod_values(), [base])
+        named = self._objects.metadata(GATEWAY_NAME)
+        overlays = k8s.core.v1.ConfigMap(
+            f"{self._name}-proxy",
+            metadata=named,
+            data=istio_overlays(access),
+            opts=self._objects.options([controller]),
+        )
+        reference = {"group": "", "kind": "ConfigMap", "name": GATEWAY_NAME}
+        labels = {"istio.io/enable-inference-extproc": "true"}
+        return self._gateway(ISTIO_CLASS, reference, access, [overlays, controller], labels)
+
     def _gateway(
-        self, class_name: str, parameters: Mapping[str, str], access: Exposure, after: Sequence[pulumi.Resource]
+        self,
+        class_name: str,
+        parameters: Mapping[str, str],
+        access: Exposure,
+        after: Sequence[pulumi.Resource],
+        labels: Mapping[str, str] | None = None,
     ) -> k8s.apiextensions.CustomResource:
         spec = gateway_spec(class_name, parameters, access)
-        return self._objects.custom("gateway", GATEWAY, self._objects.metadata(GATEWAY_NAME), spec, after=after)
+        named = self._objects.metadata(GATEWAY_NAME)
+        if labels:
+            named["labels"] = dict(labels)
+        return self._objects.custom("gateway", GATEWAY, named, spec, after=after)
 
     def _namespace(self, chart: str) -> k8s.core.v1.Namespace:
         where = charts()[chart].namespace

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+import yaml
+
 from components.llmd.exposure import LOAD_BALANCER_CLASS, Exposure
 from headwater.catalog.releases import charts
 
@@ -97,6 +99,27 @@ def envoy_proxy_spec(access: Exposure) -> dict[str, Any]:
             },
         },
         "shutdown": {"drainTimeout": "300s"},
+    }
+
+
+def istiod_values() -> dict[str, Any]:
+    """Values of Istio's control plane: InferencePools known, nothing injected anywhere."""
+    return {"env": {"ENABLE_GATEWAY_API_INFERENCE_EXTENSION": "true"}, "autoscaleMin": 2}
+
+
+def istio_overlays(access: Exposure) -> dict[str, str]:
+    """Content of the ConfigMap by which Istio changes what it makes for a Gateway: Service and Deployment."""
+    service: dict[str, Any] = {"spec": {"type": access.service_type}}
+    if access.service_type == "LoadBalancer":
+        service["spec"]["loadBalancerClass"] = LOAD_BALANCER_CLASS
+        if access.allow:
+            service["spec"]["loadBalancerSourceRanges"] = list(access.allow)
+        service["metadata"] = {"annotations": dict(access.annotations)}
+    container = {"name": "istio-proxy", "resources": PROXY_RESOURCES}
+    deployment = {"spec": {"replicas": PROXY_REPLICAS, "template": {"spec": {"containers": [container]}}}}
+    return {
+        "deployment": yaml.safe_dump(deployment, sort_keys=True),
+        "service": yaml.safe_dump(service, sort_keys=True),
     }
 
 

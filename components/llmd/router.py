@@ -72,7 +72,8 @@ def router_values(plan: Plan, model: ModelPlan, platform: PlatformRefs) -> dict[
     if standalone:
         values |= _proxy(plan, model)
         return {"router": values}
-    return {"router": values, "provider": {"name": "none"}, "httpRoute": {"create": False}}
+    provider = "istio" if own.gateway == "istio" else "none"
+    return {"router": values, "provider": {"name": provider}, "httpRoute": {"create": False}}
 
 
 def _picker(plan: Plan, model: ModelPlan, config: EndpointPickerConfig) -> dict[str, Any]:

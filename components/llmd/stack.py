@@ -80,8 +80,9 @@ class LlmdStack(pulumi.ComponentResource):
         """Deny by default; each model then allows what it needs."""
         policies: dict[str, Any] = {"default-deny": default_deny()}
         settings = self._plan.settings.llmd
-        if settings.mode == "gateway" and settings.gateway == "agentgateway":
-            control = charts()["agentgateway"].namespace
+        controls = {"agentgateway": "agentgateway", "istio": "istiod"}
+        if settings.mode == "gateway" and settings.gateway in controls:
+            control = charts()[controls[settings.gateway]].namespace
             policies[GATEWAY_NAME] = proxy_policy(self._plan.models, GATEWAY_NAME, control)
         for logical, spec in policies.items():
             k8s.networking.v1.NetworkPolicy(

@@ -56,6 +56,9 @@ def _names(own: Llmd, models: Sequence[ModelPlan]) -> Iterable[Fault]:
         if name in RESERVED:
             why = "The Gateway and its objects have this name."
             yield Fault(f"headwater:serving.models[{index}].name", name, why, "Give the model another name.")
+    if own.mode == "gateway" and own.gateway == "istio" and len(models) > 1:
+        why = f"Istio loses the picker when a Gateway has several pools (istio#58392, #59577); here are {len(models)}."
+        yield Fault("headwater:llmd.gateway", "istio", why, "Use `envoy` or `agentgateway`.")
     for key, names in (("paths", own.paths), ("prefillThroughput", own.prefill_throughput)):
         for name in names:
             if name not in known:

@@ -84,7 +84,8 @@ class Llmd(Frozen):
 
     Attributes:
         mode: ``gateway`` (Gateway API with the endpoint picker behind it) or ``standalone`` (Envoy beside it).
-        gateway: implementation of the Gateway: ``envoy`` (Envoy Gateway with Envoy AI Gateway) or ``agentgateway``.
+        gateway: implementation of the Gateway: ``envoy`` (Envoy Gateway with Envoy AI Gateway), ``agentgateway``,
+            or ``istio`` (one model only).
         path: how endpoints are chosen, for every model; ``auto`` follows the plan (disaggregated, offloaded and
             data-parallel models get their own path, all others ``prefix``).
         paths: path by model name, where one differs.
@@ -101,7 +102,7 @@ class Llmd(Frozen):
     """
 
     mode: Literal["gateway", "standalone"] = "gateway"
-    gateway: Literal["envoy", "agentgateway"] = "envoy"
+    gateway: Literal["envoy", "agentgateway", "istio"] = "envoy"
     path: Literal["auto"] | RoutingPath = "auto"
     paths: dict[str, RoutingPath] = {}
     decider: Literal["always"] | Annotated[int, Field(ge=1)] = "always"

@@ -56,6 +56,7 @@ VARIANTS: dict[str, Callable[[str], Plan]] = {
     "agentgateway": lambda gpu: make_plan(
         models=(one_server(gpu), multi_node_model(gpu)), config=llmd(gateway="agentgateway")
     ),
+    "istio": lambda gpu: make_plan(models=(one_server(gpu),), config=llmd(gateway="istio")),
     "standalone": lambda gpu: make_plan(
         models=(one_server(gpu), multi_node_model(gpu)),
         config={**llmd(mode="standalone"), "headwater:gateway": {"exposure": "internal"}},

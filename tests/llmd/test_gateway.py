@@ -184,3 +184,14 @@ def test_priorities_are_objects_of_the_routers_own_group():
         assert objective.spec["poolRef"] == {
             "group": "inference.networking.k8s.io", "kind": "InferencePool", "name": "qwen",
         }  # fmt: skip
+
+
+def test_istio_gets_its_extension_its_label_and_its_provider():
+    made = world(VARIANTS["istio"]("h100"))
+    assert made.release("istiod")["env"] == {"ENABLE_GATEWAY_API_INFERENCE_EXTENSION": "true"}
+    assert made.release("qwen")["provider"] == {"name": "istio"}
+    gateway = made.one("Gateway")
+    assert gateway.spec["gatewayClassName"] == "istio"
+    assert gateway.inputs["metadata"]["labels"] == {"istio.io/enable-inference-extproc": "true"}
+    assert "type: ClusterIP" in made.one("ConfigMap", "inference-gateway").inputs["data"]["service"]
+    assert made.endpoint == "http://inference-gateway-istio.models.svc.cluster.local/v1"

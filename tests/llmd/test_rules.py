@@ -72,6 +72,11 @@ def test_a_model_cannot_be_called_like_the_gateway():
     refused("headwater:serving.models[0].name", "have this name", models=(one_server(name="inference-gateway"),))
 
 
+def test_istio_has_one_pool():
+    refused("headwater:llmd.gateway", "istio#58392", models=(one_server(), one_server(name="b")), gateway="istio")
+    assert not faults(gateway="istio")
+
+
 def test_disaggregated_routing_needs_separate_servers():
     refused("headwater:llmd.path", "has no prefill and decode servers", "disaggregate", path="disaggregated")
 

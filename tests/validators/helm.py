@@ -25,7 +25,8 @@ _COPIED_HERE: dict[str, frozenset[Path_]] = {
 
 
 READ_UPSTREAM: dict[str, frozenset[str]] = {
-    # Not in the reference data; read in envoyproxy/ai-gateway at tag v0.7.0.
+    # Not in the reference data; read in istio/istio and in envoyproxy/ai-gateway at tag v0.7.0.
+    "istiod": frozenset({"env.ENABLE_GATEWAY_API_INFERENCE_EXTENSION", "autoscaleMin", "global.hub"}),
     "ai-gateway-helm": frozenset({"controller.image.repository", "extProc.image.repository"}),
 }
 

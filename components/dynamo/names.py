@@ -1,0 +1,46 @@
+"""Names Dynamo's operator derives, and ports of its pods."""
+
+from __future__ import annotations
+
+from headwater.plan import ModelPlan
+
+GRAPH_LABEL = "nvidia.com/dynamo-graph-deployment-name"
+COMPONENT_LABEL = "nvidia.com/dynamo-component"
+TYPE_LABEL = "nvidia.com/dynamo-component-type"
+METRICS_LABEL = "nvidia.com/metrics-enabled"
+
+FRONTEND = "frontend"
+PLANNER = "planner"
+EPP = "epp"
+
+HTTP_PORT = 8000
+SYSTEM_PORT = 9090
+NIXL_PORT = 19090
+PLANNER_METRICS_PORT = 9085
+KV_EVENTS_PORT = 20080
+"""The worker reads its engine's events here, on its own loopback, and relays them; each data-parallel rank adds one."""
+
+
+def graph_name(model: ModelPlan) -> str:
+    """Name of the model's graph; the operator puts it before the name of everything it makes."""
+    return model.name
+
+
+def frontend_service(model: ModelPlan) -> str:
+    """Service the operator makes for the model's frontend."""
+    return f"{graph_name(model)}-{FRONTEND}"
+
+
+def discovery_account(model: ModelPlan) -> str:
+    """Service account the operator makes and binds to the rights discovery needs; frontend and workers run as it."""
+    return f"{graph_name(model)}-k8s-service-discovery"
+
+
+def dynamo_namespace(model: ModelPlan, namespace: str) -> str:
+    """Dynamo's own namespace of the graph: the label ``dynamo_namespace`` of every metric."""
+    return f"{namespace}-{graph_name(model)}"
+
+
+def adapter_name(model: ModelPlan, component: str) -> str:
+    """Name of the scaling adapter of a component."""
+    return f"{graph_name(model)}-{component}"

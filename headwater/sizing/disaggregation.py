@@ -63,26 +63,42 @@ def aggregated_rate(p: Placement, question: Question, most: int) -> float:
 
 
 def judge(p: Placement, question: Question, replicas: int) -> Verdict:
-    """The best split of ``replicas`` servers into prefill and decode, against the same servers aggregated."""
+    """The best split of at most ``replicas`` servers into prefill and decode, against so many aggregated ones.
+
+    With a request rate the smallest number of servers that answers it wins; without one, all are used.
+    """
     most = max(1, min(p.max_num_seqs * p.degrees.data, int(p.concurrency(p.held_tokens, "low"))))
     together = replicas * aggregated_rate(p, question, most)
-    one_prefill, one_decode = prefill_rate(p, question), decode_rate(p, question, most)
-    best, apart = 1, 0.0
-    for prefill in range(1, replicas):
-        rate = min(prefill * one_prefill, (replicas - prefill) * one_decode)
-        held = (replicas - prefill) * p.concurrency(p.held_tokens, "low")
-        if rate > apart and held >= p.per_replica * p.replicas:
-            best, apart = prefill, rate
-    gain = apart / together - 1 if together > 0 else (math.inf if apart > 0 else 0.0)
+    rates = prefill_rate(p, question), decode_rate(p, question, most)
+    best, apart = _split(p, replicas, rates)
+    servers = replicas
+    while question.rate and servers > 2:
+        fewer = _split(p, servers - 1, rates)
+        if fewer[1] < question.rate:
+            break
+        servers, (best, apart) = servers - 1, fewer
+    more = apart / together - 1 if together > 0 else (math.inf if apart > 0 else 0.0)
+    gain = more if servers == replicas else max(more, 1 - servers / replicas)
     limit = f" inside {question.tpot * 1000:.0f} ms per token" if question.tpot else ""
     if apart == 0:
         text = "the requests to hold do not fit on fewer decode servers"
     elif together == 0:
         text = f"together no request stays{limit}; apart {apart:.2g} requests/s do"
     else:
-        servers = f"{best} prefill and {replicas - best} decode servers answer {apart:.3g} requests/s{limit}"
-        text = f"{servers}, {replicas} aggregated {together:.3g} ({gain:+.0%})"
-    return Verdict(best, max(1, replicas - best), gain, text)
+        alone = f"{best} prefill and {servers - best} decode servers answer {apart:.3g} requests/s{limit}"
+        text = f"{alone}, {replicas} aggregated {together:.3g} ({gain:+.0%})"
+    return Verdict(best, max(1, servers - best), gain, text)
+
+
+def _split(p: Placement, servers: int, rates: tuple[float, float]) -> tuple[int, float]:
+    """Prefill servers and requests/s of the best split of ``servers`` that still holds what must be held."""
+    best, top = 1, 0.0
+    for prefill in range(1, servers):
+        rate = min(prefill * rates[0], (servers - prefill) * rates[1])
+        held = (servers - prefill) * p.concurrency(p.held_tokens, "low")
+        if rate > top and held >= p.per_replica * p.replicas:
+            best, top = prefill, rate
+    return best, top
 
 
 def _largest(inside: object, most: int) -> int:

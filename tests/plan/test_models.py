@@ -271,14 +271,23 @@ def test_roles_are_not_separated_where_that_does_not_pay():
 
 
 def test_roles_are_separated_where_prefills_would_break_the_token_objective():
-    load = {"requestsPerSecond": 30, "input": 8000, "output": 150}
-    asked = {**llama(), "precision": "fp8", "concurrency": None, "context": 16384, "load": load}
-    together = plan(asked).models[0]
-    tpot = only(together).throughput.tpot_seconds.expected
-    strict = plan({**asked, "slo": {"tpot": f"{tpot * 1000 * 0.6:.0f}ms"}, "disaggregate": "auto"}).models[0]
-    assert any("prefill and decode" in line for line in strict.why)
-    if strict.disaggregated:
-        assert any("prefill and decode apart" in line and "%" in line for line in strict.why)
+    load = {"requestsPerSecond": 30, "input": 8000, "output": 500}
+    asked = {
+        **llama(),
+        "precision": "fp8",
+        "concurrency": None,
+        "context": 16384,
+        "load": load,
+        "slo": {"tpot": "30ms"},
+    }
+    together, apart = plan(asked), plan({**asked, "disaggregate": "auto"})
+    assert apart.models[0].disaggregated
+    assert apart.models[0].gpus < together.models[0].gpus
+    assert any("prefill and decode apart" in line and "%" in line for line in apart.models[0].why)
+    prefill, decode = (apart.models[0].role(name) for name in ("prefill", "decode"))
+    assert decode.parallel.tensor >= prefill.parallel.tensor
+    assert prefill.instance == decode.instance
+    assert decode.throughput.tpot_seconds.expected <= 0.030
 
 
 def test_an_own_model_is_read_from_its_config(tmp_path):

@@ -122,7 +122,7 @@ class Platform(pulumi.ComponentResource):
                 kubernetes,
                 network=network,
                 nodes=cluster.security_group,
-                namespace=models.namespace.metadata.name,
+                namespace=pulumi.Output.from_input(models.namespace_name),
                 after=[*floor, models],
                 opts=inside,
             )
@@ -130,7 +130,7 @@ class Platform(pulumi.ComponentResource):
 
         self.refs = PlatformRefs(
             kubernetes=kubernetes,
-            namespace=models.namespace.metadata.name,
+            namespace=pulumi.Output.from_input(models.namespace_name),
             namespace_name=models.namespace_name,
             token_secret=None if settings.hugging_face is None else TOKEN_SECRET,
             model_service_account_role=None if models.role is None else models.role.arn,

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
+
+from headwater.cli.calibrate import calibrate_command
+from headwater.cli.size import size_command
 
 app = typer.Typer(
     help="LLM serving on EKS from one stack file: sized, priced and previewed before anything is bought.",
@@ -62,6 +66,43 @@ def preview(
 
 
 @app.command()
+def render(
+    stack: Stack,
+    out: Annotated[Path, typer.Option("--out", help="A new or empty folder, or one an earlier render wrote.")],
+    as_json: Json = False,
+) -> None:
+    """Write every Kubernetes object, Helm release and AWS resource of a stack as a file."""
+    from headwater.cli.places import console, project_folder, stack_file, write_json
+    from headwater.preview.engine import evaluate
+    from headwater.preview.render import render as write
+
+    files = write(evaluate(stack_file(stack), project_folder()), out)
+    if as_json:
+        write_json({"out": str(out), "files": files})
+    else:
+        console().print(f"{len(files)} files under {out}")
+
+
+@app.command()
+def explain(
+    stack: Stack,
+    model: Annotated[str, typer.Argument(help="A model of the stack, by the name clients ask for.")],
+    as_json: Json = False,
+) -> None:
+    """One model's memory: each addend with its formula, numbers, band and source."""
+    from headwater.cli.explain_screen import explain_json, explain_screen
+    from headwater.cli.places import console, project_folder, stack_file, write_json
+    from headwater.plan.explain import explain as laid_open
+    from headwater.settings import load_stack
+
+    found = laid_open(load_stack(stack_file(stack)), model, project=project_folder())
+    if as_json:
+        write_json(explain_json(found))
+    else:
+        explain_screen(found, console())
+
+
+@app.command()
 def models(as_json: Json = False) -> None:
     """The models of the catalogue, with their checkpoints."""
     from headwater.cli.models_screen import models_json, models_screen
@@ -71,3 +112,7 @@ def models(as_json: Json = False) -> None:
         write_json(models_json())
     else:
         models_screen(console())
+
+
+app.command("size")(size_command)
+app.command("calibrate")(calibrate_command)

@@ -13,7 +13,7 @@ _WHOLES = re.compile(r"^headwater:(?:platform:Platform|llmd:LlmdStack|dynamo:Dyn
 
 
 def room_of(resource: Resource, by_urn: Mapping[str, Resource]) -> str:
-    """``network``, ``gpu pools``, ``serving``, ...: the component under the platform, or the serving stack as a whole."""
+    """``network``, ``gpu pools``, ...: the component under the platform; ``serving`` for a serving stack."""
     below = resource
     while below.parent:
         above = by_urn.get(below.parent)

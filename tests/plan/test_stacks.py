@@ -2,6 +2,7 @@
 
 import pytest
 
+from headwater.catalog.calibration import Calibration
 from headwater.catalog.releases import engines
 from headwater.plan import build_plan
 from headwater.settings import load_stack, settings_from_config
@@ -86,3 +87,25 @@ def test_exposure_is_warned_of():
     found = plan(qwen(trustRemoteCode=True), gateway=gateway)
     assert any("answers the internet" in w for w in found.warnings)
     assert any("trustRemoteCode" in w for w in found.warnings)
+
+
+def test_a_calibration_of_the_stacks_engine_narrows_the_band():
+    entry = Calibration(
+        version=engines()["llm-d"].vllm,
+        gpu="h100",
+        visible_gib=79.19,
+        non_torch=0.2,
+        sampler_q=3.5,
+        graph_estimate=1.0,
+        graph_actual=0.9,
+    )
+    config = {
+        "aws:region": "us-east-2",
+        "headwater:serving": {"stack": "llm-d", "models": [qwen(calibration="mine")]},
+    }
+    taught = build_plan(settings_from_config(config, "test"), today=DAY, calibrations={"mine": entry})
+    m, prior = only(taught).memory, only(plan(qwen())).memory
+    assert m.calibrated
+    assert not prior.calibrated
+    assert m.kv.high - m.kv.low < prior.kv.high - prior.kv.low
+    assert m.non_torch.expected == pytest.approx(0.2)

@@ -26,6 +26,10 @@ def notices(
     for name, supply in supplies.items():
         if supply.listed and not any(pool.accelerator == name for pool in pools):
             lines.append(f"capacity.{name} is listed, but no model runs on it")
+        used = {r.id for pool in pools if pool.accelerator == name for r in pool.reservations}
+        for kind, reservation in zip(supply.reserved_types, supply.reservations, strict=True):
+            if reservation.id not in used:
+                lines.append(f"reservation {reservation.id} ({kind}) is paid for, and no model runs on it")
     for model in models:
         lines += [f"{model.name}: {text}" for text in (*model.warnings, *_pairs(model, pools))]
     return tuple(lines)

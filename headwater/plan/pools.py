@@ -106,7 +106,8 @@ def assign(
         for m in models
     )
     taken: dict[str, int] = {}
-    pools = tuple(_pool(name, bins[name], taken) for name in sorted(bins, key=lambda n: (n.split("-")[0], n)))
+    warmed: set[str] = set()
+    pools = tuple(_pool(name, bins[name], taken, warmed) for name in sorted(bins, key=lambda n: (n.split("-")[0], n)))
     _within_limits(pools, supplies, faults)
     return named, pools
 
@@ -129,7 +130,8 @@ def _types(bin_: _Bin) -> tuple[Instance, ...]:
     return (first, *(i for i in same if i != first))
 
 
-def _pool(name: str, bin_: _Bin, taken: dict[str, int]) -> Pool:
+def _pool(name: str, bin_: _Bin, taken: dict[str, int], warmed: set[str]) -> Pool:
+    """The pool of a bin; warm nodes are kept by the accelerator's first pool only, each reservation is used once."""
     types, supply = _types(bin_), bin_.supply
     facts = types[0]
     roles = [role for _, role in bin_.roles]
@@ -142,7 +144,8 @@ def _pool(name: str, bin_: _Bin, taken: dict[str, int]) -> Pool:
     if reservations and any(r.instances is None for r in reservations):
         reserved = now
     taken[facts.name] = taken.get(facts.name, 0) + reserved
-    warm = supply.capacity.warm if bin_.whole or facts.gpus > 1 else 0
+    warm = 0 if supply.accelerator in warmed else supply.capacity.warm
+    warmed.add(supply.accelerator)
     nodes_max = max(most, now, warm)
     efa = facts.efa if bin_.talks else 0
     prices = [h.dollars for h in supply.hardware if h.instance in types and h.listed]
@@ -157,15 +160,10 @@ def _pool(name: str, bin_: _Bin, taken: dict[str, int]) -> Pool:
 
 
 def _reservations(supply: Supply, types: Sequence[Instance]) -> tuple[ReservationPlan, ...]:
-    """Reservations of the accelerator that hold one of these types; one without a type holds the first allowed."""
+    """Reservations of the accelerator that hold one of these types."""
     names = {i.name for i in types}
-    default = supply.hardware[0].instance.name if supply.hardware else ""
-    if supply.capacity.instances:
-        default = supply.capacity.instances[0]
-    elif len(supply.hardware) > 1:
-        default = max(supply.hardware, key=lambda h: h.instance.gpus).instance.name
-    pairs = zip(supply.capacity.reservations, supply.reservations, strict=True)
-    return tuple(plan for asked, plan in pairs if (asked.instance or default) in names)
+    pairs = zip(supply.reserved_types, supply.reservations, strict=True)
+    return tuple(plan for name, plan in pairs if name in names)
 
 
 def _one_zone(supply: Supply, reservations: Sequence[ReservationPlan]) -> tuple[str, ...]:

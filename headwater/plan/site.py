@@ -26,6 +26,7 @@ class Supply:
     Attributes:
         hardware: its instance types, in order of preference.
         zones: where, in order; a pool held to one zone takes the first its reservation allows.
+        reserved_types: instance type of each reservation.
         listed: whether the stack file has an entry for it.
     """
 
@@ -34,6 +35,7 @@ class Supply:
     hardware: tuple[Hardware, ...]
     zones: tuple[str, ...]
     reservations: tuple[ReservationPlan, ...]
+    reserved_types: tuple[str, ...]
     listed: bool
 
 
@@ -68,13 +70,24 @@ def supply(settings: Settings, accelerator: str, zones: Sequence[str], today: dt
     allowed = _instances(settings, accelerator, capacity, path, faults)
     where = _zones(settings, capacity, zones, path, faults)
     reservations = _reservations(capacity, (where, allowed), today, path, faults)
-    hardware = tuple(_hardware(settings.region, instance) for instance in allowed)
-    return Supply(accelerator, capacity, hardware, where, reservations, listed)
+    types = tuple(r.instance or _usual_type(capacity, allowed) for r in capacity.reservations)
+    if capacity.buy == ("reserved",):  # nothing else may be bought
+        allowed = [i for i in allowed if i.name in types] or allowed
+    hardware = tuple(_hardware(settings.region, instance, instance.name in types) for instance in allowed)
+    return Supply(accelerator, capacity, hardware, where, reservations, types, listed)
 
 
-def _hardware(region: str, instance: Instance) -> Hardware:
+def _usual_type(capacity: Capacity, allowed: Sequence[Instance]) -> str:
+    """Type of a reservation that does not say: the first of the stack file, else the largest node."""
+    if capacity.instances:
+        return capacity.instances[0]
+    return max(allowed, key=lambda i: i.gpus).name
+
+
+def _hardware(region: str, instance: Instance, reserved: bool) -> Hardware:
     price = on_demand(region, instance.name)
-    return Hardware(instance, find_gpu(instance.gpu), price or any_price(instance.name), price is not None)
+    ranked = price or any_price(instance.name)
+    return Hardware(instance, find_gpu(instance.gpu), ranked, listed=price is not None, reserved=reserved)
 
 
 def _instances(

@@ -81,12 +81,13 @@ class Placement:
         return self.degrees.data * min(s.concurrency_at(tokens, bound) for s in self.sizings)
 
 
-def rank_key(p: Placement) -> tuple[float, float, int, bool, float, int, int, bool, int, int]:
-    """Smaller is better: objectives met, $/h, GPUs of its nodes left idle, latency, blast radius; then plainness."""
-    d, per_node = p.degrees, p.hardware.instance.gpus
+def rank_key(p: Placement) -> tuple[float, float, bool, int, bool, float, int, int, bool, int, int]:
+    """Smaller is better: objectives met, $/h, paid for already, idle GPUs, latency, blast radius; then plainness."""
+    d, h = p.degrees, p.hardware
+    idle = -(d.gpus * p.replicas) % h.instance.gpus
     return (
-        round(p.slo_miss, 3), round(p.dollars, 4), -(d.gpus * p.replicas) % per_node, not p.hardware.listed,
-        round(p.tpot, 4), d.gpus, d.decode_context, d.expert, d.data, per_node,
+        round(p.slo_miss, 3), round(p.dollars, 4), not h.reserved, idle, not h.listed, round(p.tpot, 4), d.gpus,
+        d.decode_context, d.expert, d.data, h.instance.gpus,
     )  # fmt: skip
 
 

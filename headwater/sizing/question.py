@@ -19,6 +19,7 @@ class Hardware:
     Attributes:
         dollars: $/h of one instance that ranking uses.
         listed: whether that is the region's own list price.
+        reserved: whether some of it is already paid for.
         most_gpus: upper bound of GPUs of this accelerator, None without one.
     """
 
@@ -26,6 +27,7 @@ class Hardware:
     gpu: Gpu
     dollars: float
     listed: bool = True
+    reserved: bool = False
     most_gpus: int | None = None
 
     def cost(self, gpus_per_node: int, nodes: int) -> float:

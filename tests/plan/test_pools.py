@@ -112,6 +112,29 @@ def test_a_reservation_beyond_the_need_pays_only_what_runs():
     assert plan(kimi(), capacity=capacity).pool("h200-node").reserved_nodes == 1
 
 
+def test_what_may_only_be_reserved_runs_on_the_reserved_type():
+    capacity = {
+        "h100": {"buy": ["reserved"], "reservations": [{"id": "cr-0abc", "zone": "us-east-2a", "instances": 1}]}
+    }
+    pool = plan(qwen(), capacity=capacity).pools[0]
+    assert pool.instances == ("p5.48xlarge",)
+    assert pool.reservations
+    assert pool.reserved_nodes == 1
+
+
+def test_what_is_paid_for_already_is_taken_before_the_same_price_on_demand():
+    reservations = [{"id": "cr-0abc", "zone": "us-east-2a", "instances": 1}]
+    found = plan(qwen(), capacity={"h100": {"buy": ["reserved", "onDemand"], "reservations": reservations}})
+    assert found.pools[0].instances == ("p5.48xlarge",)
+    assert found.pools[0].reserved_nodes == 1
+
+
+def test_a_reservation_nothing_runs_on_is_said_aloud():
+    reservations = [{"id": "cr-0abc", "zone": "us-east-2a", "instances": 1}]
+    found = plan(qwen(), capacity={"h200": {"buy": ["reserved"], "reservations": reservations}})
+    assert any("cr-0abc (p5en.48xlarge) is paid for" in w for w in found.warnings)
+
+
 def test_a_soon_ending_reservation_is_warned_of():
     capacity = {
         "h200": {
@@ -136,6 +159,12 @@ def test_warm_nodes_raise_limit_and_cost():
     warm = plan(kimi(), capacity={"h200": {"warm": 2}})
     assert warm.pool("h200-node").gpu_limit == 16
     assert warm.cost.now == pytest.approx(2 * base.cost.now)
+
+
+def test_warm_nodes_are_kept_once_for_an_accelerator_even_of_one_gpu():
+    assert plan(qwen(), capacity={"h100": {"warm": 2}}).pools[0].gpu_limit == 2
+    both = plan(glm(), qwen(), capacity={"h100": {"warm": 3}})
+    assert [p.warm for p in both.pools] == [3, 0]
 
 
 def test_small_pods_fill_a_large_models_node_instead_of_buying_another():

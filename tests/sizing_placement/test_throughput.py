@@ -72,6 +72,27 @@ def test_dense_maximum_throughput_points_stay_inside_the_dense_band_or_close_to_
     assert sorted(abs(e) for e in errors)[len(errors) // 2] < 0.15
 
 
+MIXTURES = {  # id of the measured point: model, precision, KV bytes, layout, requests at once
+    45: ("nemotron-3-nano", "fp8", 1.0, {}, 1024),
+    15: ("gpt-oss-120b", None, 1.0, {}, 256),
+    19: ("gpt-oss-20b", None, 1.0, {}, 512),
+    20: ("qwen3-235b-a22b", "fp8", 2.0, {"data": 4, "expert": True}, 1024),
+    21: ("qwen3-235b-a22b", "fp8", 2.0, {"data": 4, "expert": True}, 256),
+    22: ("qwen3-235b-a22b", "fp8", 2.0, {"data": 8, "expert": True}, 1024),
+    25: ("llama-4-maverick", "fp8", 1.0, {"data": 8, "expert": True}, 2048),
+}
+
+
+@pytest.mark.parametrize("point", sorted(MIXTURES))
+def test_measured_mixtures_of_experts_stay_inside_their_band(shared, point):
+    points = {p["id"]: p for p in json.loads((shared / "data" / "perf_points.json").read_text())["points"]}
+    p, (model, precision, kv_bytes, layout, batch) = points[point], MIXTURES[point]
+    s = speed(model, precision, kv_bytes, p["gpu"].lower(), **layout)
+    predicted = s.tokens_per_second(Workload(p["isl"], p["osl"]), batch)
+    below, above = s.band
+    assert predicted * (1 - below) <= p["output_tok_s"] <= predicted * (1 + above)
+
+
 def test_dense_small_and_large_mixtures_have_their_own_bands():
     dense = speed(*LLAMA).band
     small = speed("gpt-oss-20b", None, 2.0, "h100").band

@@ -14,7 +14,7 @@ from components.platform.karpenter import Karpenter
 from components.platform.network import NetworkRefs
 from components.platform.site import Site, default_tags
 from components.platform.spot import require_spot_role
-from headwater.catalog.releases import kubernetes_versions
+from headwater.catalog.releases import pinned_ami
 from headwater.plan.model import Pool
 
 CLASS_TIMEOUTS = pulumi.CustomTimeouts(delete="30m")
@@ -65,7 +65,7 @@ class GpuPools(pulumi.ComponentResource):
                 ("karpenter.k8s.aws/v1", "EC2NodeClass", pool.name),
                 node_class_spec(
                     pool,
-                    ami=kubernetes_versions()[site.plan.kubernetes].ami,
+                    ami=pinned_ami(site.plan.kubernetes),
                     profile=profile,
                     subnets=[network.gpu[zone] for zone in pool.zones],
                     security_group=security_group,

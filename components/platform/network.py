@@ -11,10 +11,9 @@ import pulumi_aws as aws
 from components.platform.endpoints import Endpoints
 from components.platform.flow_logs import FlowLogs
 from components.platform.site import Site
-from components.platform.subnets import ZoneSubnets, zone_subnets
 from headwater.plan import Plan
+from headwater.plan.subnets import DEFAULT_CIDR, ZoneSubnets, zone_subnets
 
-DEFAULT_CIDR = "10.0.0.0/16"
 CONTROL_ZONES = 3
 """Zones the control plane's interfaces are spread over, at most; EKS asks for two."""
 

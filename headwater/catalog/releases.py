@@ -143,3 +143,9 @@ def engines() -> dict[str, Engine]:
 def default_kubernetes() -> str:
     """The minor version a new cluster gets."""
     return str(load_yaml("releases")["default_kubernetes"])
+
+
+def pinned_ami(kubernetes: str) -> str:
+    """Alias of the node image for a minor version; one release of it has an image for each version EKS supports."""
+    known = kubernetes_versions()
+    return known.get(kubernetes, known[default_kubernetes()]).ami

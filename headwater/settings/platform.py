@@ -8,6 +8,7 @@ import re
 from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field, SecretStr, field_validator, model_validator
+from pydantic.alias_generators import to_camel
 
 from headwater.settings.base import Frozen, Version
 
@@ -20,6 +21,10 @@ def _text_in_quotes(value: Any) -> Any:
     if isinstance(value, int):
         raise ValueError("an account id is text; write its 12 digits in quotes")  # noqa: TRY004
     return value
+
+
+RESERVED_TAGS = ("aws:", "headwater:", "kubernetes.io/", "karpenter.", "eks:")
+"""Tag keys that somebody else writes, by prefix."""
 
 
 class PublicEndpoint(Frozen):
@@ -64,6 +69,14 @@ class Cluster(Frozen):
     protect: bool = False
     keep_data: bool = False
     existing: str | None = None
+
+    @model_validator(mode="after")
+    def _somebody_elses(self) -> Cluster:
+        theirs = sorted(self.model_fields_set & {"name", "endpoint", "admins", "deletion_protection"})
+        if self.existing is not None and theirs:
+            keys = " and ".join(f"`{to_camel(key)}`" for key in theirs)
+            raise ValueError(f"an existing cluster is somebody else's: {keys} would not be applied; take it out")
+        return self
 
     @field_validator("existing")
     @classmethod
@@ -131,6 +144,10 @@ class Network(Frozen):
             raise ValueError("`vpc` uses an existing network and `cidr` makes one; keep one")
         if (self.vpc is None) != (self.subnets is None):
             raise ValueError("an existing network needs both `vpc` and `subnets: {system: [...], gpu: {zone: subnet}}`")
+        theirs = sorted(self.model_fields_set & {"zones", "nat", "flow_logs"})
+        if self.vpc is not None and theirs:
+            keys = " and ".join(f"`{to_camel(key)}`" for key in theirs)
+            raise ValueError(f"an existing network is somebody else's: {keys} would not be applied; take it out")
         return self
 
 
@@ -281,7 +298,7 @@ class Observability(Frozen):
     """Metrics, dashboards, alerts: Prometheus, Grafana and the monitors of everything served."""
 
     enabled: bool = True
-    retention: str = "15d"
+    retention: Annotated[str, Field(pattern=r"^[1-9][0-9]*(h|d|w|y)$")] = "15d"
     grafana: bool = True
 
 
@@ -289,6 +306,14 @@ class Tags(Frozen):
     """Tags on every AWS resource, as ``values``."""
 
     values: dict[str, str] = {}
+
+    @field_validator("values")
+    @classmethod
+    def _ours_to_give(cls, value: dict[str, str]) -> dict[str, str]:
+        for key in value:
+            if key.lower().startswith(RESERVED_TAGS) or not key or len(key) > 128:
+                raise ValueError(f"the tag `{key}` belongs to AWS, Kubernetes, Karpenter or Headwater; use another key")
+        return value
 
     @model_validator(mode="before")
     @classmethod

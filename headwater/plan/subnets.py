@@ -16,6 +16,7 @@ from __future__ import annotations
 import ipaddress
 from dataclasses import dataclass
 
+DEFAULT_CIDR = "10.0.0.0/16"
 SYSTEM_PREFIX, PUBLIC_PREFIX, CONTROL_PREFIX = 22, 24, 27
 
 

@@ -8,7 +8,7 @@ RUN := $(VENV)/.runtime-ready
 DEV := $(VENV)/.dev-ready
 
 .DEFAULT_GOAL := help
-.PHONY: help preview plan render test lint format bench accuracy docs lock clean
+.PHONY: help preview plan render test lint format bench accuracy docs golden lock clean
 
 help:  ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sort | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -68,6 +68,9 @@ accuracy: $(DEV)  ## score the sizing engine on measured start-ups, rewrite docs
 
 docs: $(DEV)  ## rewrite docs/configuration.md and the schema of stack files
 	@$(BIN)/python -m tests.docs
+
+golden: $(DEV)  ## rewrite the golden lists of logical names, on purpose only
+	@$(BIN)/python -m tests.golden_names
 
 lock: $(DEV)  ## resolve the pins of pyproject.toml again (needs uv)
 	@uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header --no-emit-index-url --no-annotate pyproject.toml -o requirements.lock

@@ -25,12 +25,10 @@ Json = Annotated[bool, typer.Option("--json", help="The same facts for machines.
 @app.command()
 def plan(stack: Stack, as_json: Json = False) -> None:
     """Models, placement, memory, nodes and cost of a stack."""
-    from headwater.cli.places import console, project_folder, stack_file, write_json
+    from headwater.cli.places import console, planned, write_json
     from headwater.cli.plan_screen import plan_screen
-    from headwater.plan import build_plan
-    from headwater.settings import load_stack
 
-    decided = build_plan(load_stack(stack_file(stack)), project=project_folder())
+    decided, _, _ = planned(stack)
     if as_json:
         write_json(decided.model_dump(mode="json"))
     else:
@@ -44,15 +42,12 @@ def preview(
     as_json: Json = False,
 ) -> None:
     """The plan, and every resource `pulumi up` would create; no cloud account needed."""
-    from headwater.cli.places import console, project_folder, stack_file, write_json
+    from headwater.cli.places import console, planned, write_json
     from headwater.cli.plan_screen import plan_screen
     from headwater.cli.preview_screen import resource_tree, resources_line
-    from headwater.plan import build_plan
     from headwater.preview.engine import evaluate
-    from headwater.settings import load_stack
 
-    file, project = stack_file(stack), project_folder()
-    decided = build_plan(load_stack(file), project=project)
+    decided, file, project = planned(stack)
     graph = evaluate(file, project)
     if as_json:
         write_json({"plan": decided.model_dump(mode="json"), "graph": graph.to_json()})
@@ -72,15 +67,37 @@ def render(
     as_json: Json = False,
 ) -> None:
     """Write every Kubernetes object, Helm release and AWS resource of a stack as a file."""
-    from headwater.cli.places import console, project_folder, stack_file, write_json
+    from headwater.cli.places import console, planned, write_json
     from headwater.preview.engine import evaluate
     from headwater.preview.render import render as write
 
-    files = write(evaluate(stack_file(stack), project_folder()), out)
+    _, file, project = planned(stack)
+    files = write(evaluate(file, project), out)
     if as_json:
         write_json({"out": str(out), "files": files})
     else:
         console().print(f"{len(files)} files under {out}")
+
+
+@app.command()
+def diff(
+    old: Annotated[str, typer.Argument(help="A stack file, an environment, or a git revision.")],
+    new: Annotated[str, typer.Argument(help="The same, to compare with.")],
+    stack: Annotated[
+        list[str] | None, typer.Option("--stack", help="With revisions: only this environment; may be repeated.")
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """What a change means: money, GPUs, users, risks; then every resource. Markdown, for a pull request."""
+    from headwater.cli.compare import pairs
+    from headwater.cli.places import write_json
+    from headwater.preview.review import review, review_json
+
+    found = pairs(old, new, stack or [])
+    if as_json:
+        write_json([review_json(before, after) for before, after in found])
+    else:
+        typer.echo("\n".join(review(before, after) for before, after in found), nl=False)
 
 
 @app.command()
@@ -93,9 +110,14 @@ def explain(
     from headwater.cli.explain_screen import explain_json, explain_screen
     from headwater.cli.places import console, project_folder, stack_file, write_json
     from headwater.plan.explain import explain as laid_open
-    from headwater.settings import load_stack
+    from headwater.refusal import Refusal
+    from headwater.settings import load_stack, shown_path
 
-    found = laid_open(load_stack(stack_file(stack)), model, project=project_folder())
+    file = stack_file(stack)
+    try:
+        found = laid_open(load_stack(file), model, project=project_folder())
+    except Refusal as refusal:
+        raise refusal.at(refusal.source or shown_path(file)) from None
     if as_json:
         write_json(explain_json(found))
     else:

@@ -46,7 +46,7 @@ def explain_screen(found: Explanation, screen: Console) -> None:
     screen.print(
         Text.assemble(
             ("HOLDS", "bold"),
-            f"  {low:,.2f} (lower bound) to {expected:,.2f} (expected) requests of {found.context:,} tokens per replica; "
+            f"  {low:,.2f} (lower bound) to {expected:,.2f} (expected) requests of {found.context:,} tokens a replica; "
             f"asked {found.asked}, which takes {found.kv_asked_gib:.2f} GiB of KV cache per GPU",
         )
     )

@@ -9,8 +9,9 @@ from typing import Any
 
 from rich.console import Console
 
+from headwater.plan import Plan, build_plan
 from headwater.refusal import Fault, Refusal
-from headwater.settings import stack_path
+from headwater.settings import load_stack, shown_path, stack_path
 
 WIDE = 110
 """Columns from which a table is easier to read than lines."""
@@ -36,6 +37,20 @@ def stack_file(stack: str) -> Path:
         Refusal: there is none.
     """
     return stack_path(stack, project_folder())
+
+
+def planned(stack: str) -> tuple[Plan, Path, Path]:
+    """The plan of a stack, its file and the project; a refusal says which file it is about.
+
+    Raises:
+        Refusal: the stack file asks for what cannot be.
+    """
+    file, project = stack_file(stack), project_folder()
+    settings = load_stack(file)
+    try:
+        return build_plan(settings, project=project), file, project
+    except Refusal as refusal:
+        raise refusal.at(shown_path(file)) from None
 
 
 def console() -> Console:

@@ -43,13 +43,18 @@ def environment_of(path: Path) -> str:
     return path.stem.removeprefix("Pulumi.").lower().replace("_", "-").replace(".", "-")
 
 
+def shown_path(path: Path) -> str:
+    """The file as people call it: ``stacks/Pulumi.dev.yaml``, else the path as given."""
+    return f"{path.parent.name}/{path.name}" if path.parent.name == "stacks" else str(path)
+
+
 def load_stack(path: Path) -> Settings:
     """Settings of a stack file.
 
     Raises:
         Refusal: the file cannot be read or asks for what does not exist; carries every fault.
     """
-    shown = f"{path.parent.name}/{path.name}" if path.parent.name == "stacks" else str(path)
+    shown = shown_path(path)
     try:
         document = read_yaml(path.read_text(encoding="utf-8"))
         if not isinstance(document, dict) or not isinstance(document.get("config"), dict):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import time
 
 import pytest
 from hypothesis import given, settings
@@ -164,14 +163,14 @@ def test_data_parallel_experts_widen_the_band():
     assert spread.kv.expected - spread.kv.low > plain.kv.expected - plain.kv.low + 3
 
 
-def test_the_whole_catalogue_is_sized_in_a_second():
+def test_the_whole_catalogue_is_sized_whatever_the_layout():
     models = [(m.architecture, default_format(m)) for m in load_models().values() if m.listed and m.architecture.layers]
-    start = time.perf_counter()
     for (arch, fmt), gpu, length, dtype, tp in itertools.product(
         models, ("h100", "h200"), (8192, 32_768, 131_072), ("auto", "fp8"), (1, 2, 4, 8)
     ):
         request = SizingRequest(
             arch, fmt, find_gpu(gpu), tp=tp, max_model_len=length, kv_cache_dtype=dtype, vllm_version="0.31.0"
         )
-        _ = size(request).fits
-    assert time.perf_counter() - start < 1.0
+        s = size(request)
+        assert s.kv.low <= s.kv.expected <= s.kv.high
+        assert s.num_blocks >= 0

@@ -1,6 +1,5 @@
 """The placement search: the reference rows, honest verdicts, its laws, its speed."""
 
-import time
 from dataclasses import replace
 
 import pytest
@@ -9,7 +8,7 @@ from hypothesis import strategies as st
 
 from headwater.catalog.gpus import find_gpu
 from headwater.catalog.instances import load_instances
-from headwater.catalog.models import find_model, load_models
+from headwater.catalog.models import find_model
 from headwater.catalog.prices import any_price, on_demand
 from headwater.catalog.releases import engines
 from headwater.sizing.placement import Placement, evaluate, running_requests, slots
@@ -251,23 +250,3 @@ def test_every_rejected_cheaper_placement_is_cheaper_and_has_a_reason(model, con
         assert r.reason
     for p in found.runners_up:
         assert p.dollars >= found.best.dollars - 1e-9
-
-
-def test_the_whole_catalogue_is_searched_in_under_a_second():
-    models = [m for m in load_models().values() if m.listed]
-    questions = []
-    for model in models:
-        for context in (8192, 32768, 131072):
-            for dtype in ("auto", "fp8"):
-                reach = min(context, model.architecture.max_position)
-                base = {"versions": (VERSIONS[-1],), "kv_cache_dtype": dtype}
-                try:
-                    questions.append(ask(model.key, None, reach, 8, **base))
-                except SizingError:
-                    continue
-    search.cache_clear()
-    started = time.perf_counter()
-    answers = [search(q, hardware) for q in questions for hardware in (H100, H200)]
-    took = time.perf_counter() - started
-    assert len(answers) >= 500
-    assert took < 2.0, f"{took:.2f} s"  # under 1 s on an idle core; the margin is for a shared one

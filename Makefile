@@ -8,7 +8,7 @@ RUN := $(VENV)/.runtime-ready
 DEV := $(VENV)/.dev-ready
 
 .DEFAULT_GOAL := help
-.PHONY: help preview plan render test lint format bench accuracy docs golden lock clean
+.PHONY: help setup preview plan render test lint format bench accuracy docs golden lock clean
 
 help:  ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sort | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -40,6 +40,8 @@ else
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements-dev.lock
 endif
 	@touch $@
+
+setup: $(RUN)  ## the virtual environment with the pinned packages
 
 preview: $(RUN)  ## what `pulumi up` would create for STACK (default dev), with no cloud account
 	@$(BIN)/headwater preview $(STACK)

@@ -1,4 +1,4 @@
-"""Speed: `make bench`. Whole processes are timed, medians and ratios are what to quote; nothing here passes or fails."""
+"""Speed: `make bench`. Whole processes are timed; medians and ratios are what to quote; nothing passes or fails."""
 
 from __future__ import annotations
 

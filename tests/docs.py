@@ -1,8 +1,7 @@
 """Write the generated pages: ``make docs``."""
 
-from tests.conftest import ROOT
-
 from headwater.settings.reference import reference, schema_text
+from tests.conftest import ROOT
 
 PAGES = {"docs/configuration.md": reference, "docs/stack.schema.json": schema_text}
 

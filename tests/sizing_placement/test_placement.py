@@ -16,7 +16,6 @@ from headwater.sizing.precision import parse_format
 from headwater.sizing.question import Degrees, Fixed, Hardware, Question
 from headwater.sizing.search import search
 from headwater.sizing.throughput import Workload
-from headwater.sizing.units import SizingError
 
 VERSIONS = tuple(sorted({engine.vllm for engine in engines().values()}))
 TYPICAL = Workload(4096, 512)

@@ -27,7 +27,7 @@ CRD_GROUPS: dict[str, tuple[str, ...]] = {
 }
 """API groups whose CRDs a chart brings; of ``nvidia.com`` each chart has its own kinds."""
 
-KEPT = frozenset({"gpu-operator", "kube-prometheus-stack"})
+KEPT = frozenset({"gpu-operator", "kube-prometheus-stack", "lws"})
 """Charts with their CRDs in ``crds/``, which Helm never removes; the others template theirs."""
 
 _DYNAMO_KINDS = "Dynamo"
@@ -54,9 +54,20 @@ def _brings(chart: str, crd: dict[str, Any]) -> bool:
 
 
 def served_offline(crd: dict[str, Any]) -> dict[str, Any]:
-    """The CRD without a conversion webhook, whose operator does not run here."""
+    """The CRD without a conversion webhook, whose operator does not run here, and without prose, half of its bulk."""
     spec = {key: value for key, value in crd["spec"].items() if key != "conversion"}
-    return {**crd, "spec": spec}
+    return {**crd, "spec": _without_prose(spec)}
+
+
+def _without_prose(node: Any, *, names: bool = False) -> Any:
+    """A schema without descriptions; below ``properties`` the keys are names, ``description`` among them."""
+    if isinstance(node, dict):
+        return {
+            key: _without_prose(value, names=key == "properties" and not names)
+            for key, value in node.items()
+            if names or key != "description" or not isinstance(value, str)
+        }
+    return [_without_prose(item) for item in node] if isinstance(node, list) else node
 
 
 def write_charts(folder: Path, charts: dict[str, Chart], crds: Path) -> Path:

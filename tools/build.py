@@ -14,7 +14,7 @@ import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from pathlib import Path
 
 if __package__ in {None, ""}:  # run as a file
@@ -78,8 +78,8 @@ def find(judge: Judge) -> dict[str, Path] | None:
     return found if len(found) == len(ready) else None
 
 
-def binaries() -> dict[str, Path]:
-    """Every judge's executable by name.
+def binaries(modules: Collection[str] = ()) -> dict[str, Path]:
+    """Every executable of the named judges (default: all), by name.
 
     Raises:
         FileNotFoundError: one or more judges are not built; the message names them and the command that builds them.
@@ -87,6 +87,8 @@ def binaries() -> dict[str, Path]:
     found: dict[str, Path] = {}
     missing = []
     for judge in JUDGES:
+        if modules and judge.module not in modules:
+            continue
         programs = find(judge)
         if programs is None:
             missing.append(judge.module)

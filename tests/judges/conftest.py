@@ -21,6 +21,7 @@ from .world.charts import write_charts
 from .world.world import World
 
 REQUIRED = os.environ.get("HEADWATER_JUDGES") == "required"
+WORLD = ("etcd", "kubernetes", "kwok", "lws", "karpenter-aws", "pulumi", "pulumi-kubernetes")
 REGION = "us-east-2"
 STACKS = ("dev", "staging", "prod")
 SERVING = ("llm-d", "dynamo")
@@ -38,7 +39,7 @@ def binaries() -> dict[str, Path]:
     if importlib.util.find_spec("moto") is None:
         _leave_out("the simulated AWS is not installed; `make test-judges` installs and builds what this tier needs")
     try:
-        return find_binaries()
+        return find_binaries(WORLD)
     except FileNotFoundError as missing:
         _leave_out(f"{missing}; `make test-judges` builds and runs this tier")
         raise

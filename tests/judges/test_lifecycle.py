@@ -160,6 +160,7 @@ def test_destroy_leaves_nothing(life: Life) -> None:
         wait_until(
             "the launch templates are gone", lambda: not ec2.describe_launch_templates()["LaunchTemplates"], seconds=60
         )
+        assert world.aws.client("iam").list_instance_profiles()["InstanceProfiles"] == []
         groups = [item["GroupName"] for item in ec2.describe_security_groups()["SecurityGroups"]]
         assert set(groups) <= {"default"}
         assert [item for item in ec2.describe_volumes()["Volumes"] if item["State"] != "deleting"] == []

@@ -185,9 +185,11 @@ class Role(_Iam):
         return True
 
     def delete(self, number: str) -> None:
-        profiles = self.iam.list_instance_profiles_for_role(RoleName=number)["InstanceProfiles"]
-        if profiles:
-            raise ValueError(f"DeleteConflict: role {number} is in {profiles[0]['InstanceProfileName']}")
+        """As AWS's provider does it: the role leaves its instance profiles first, whoever made them."""
+        for profile in self.iam.list_instance_profiles_for_role(RoleName=number)["InstanceProfiles"]:
+            self.iam.remove_role_from_instance_profile(
+                InstanceProfileName=profile["InstanceProfileName"], RoleName=number
+            )
         self.iam.delete_role(RoleName=number)
 
 
@@ -244,6 +246,7 @@ class Cluster:
 
     def __init__(self, around: Surroundings):
         self.around = around
+        self._guarded: set[str] = set()
         self.eks, self.ec2 = around.aws.client("eks"), around.aws.client("ec2")
 
     def create(self, inputs: Object) -> tuple[str, Object]:
@@ -262,6 +265,7 @@ class Cluster:
             resourcesVpcConfig={"subnetIds": network["subnetIds"]},
             tags=inputs.get("tags", {}),
         )
+        self.update(name, inputs)
         account = f"arn:aws:eks:{self.around.aws.region}:123456789012"
         return name, {
             "arn": f"{account}:cluster/{name}",
@@ -275,12 +279,15 @@ class Cluster:
         }
 
     def update(self, number: str, inputs: Object) -> None:
-        """Version and logging are kept by the provider."""
+        """Deletion protection is honoured; version and logging are kept by the provider."""
+        (self._guarded.add if inputs.get("deletionProtection") else self._guarded.discard)(number)
 
     def exists(self, number: str) -> bool:
         return number in self.eks.list_clusters()["clusters"]
 
     def delete(self, number: str) -> None:
+        if number in self._guarded:
+            raise ValueError(f"InvalidRequestException: deletion protection is enabled for cluster {number}")
         groups = self.ec2.describe_security_groups(
             Filters=[{"Name": "group-name", "Values": [f"eks-cluster-sg-{number}"]}]
         )["SecurityGroups"]

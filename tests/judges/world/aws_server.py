@@ -80,6 +80,7 @@ def close_gaps(world: World) -> None:
     from moto.ec2.models.fleets import Fleet
     from moto.ec2.models.spot_requests import SpotFleetLaunchSpec
     from moto.ec2.responses import EC2Response
+    from moto.iam.responses import IamResponse
     from moto.ssm.models import Parameter, ParameterDict
 
     known = ParameterDict._check_loading_status
@@ -154,6 +155,12 @@ def close_gaps(world: World) -> None:
         chosen = [item for key, item in world.reservations.items() if not asked or key in asked]
         return ActionResult({"CapacityReservations": [world.free(item, self.ec2_backend) for item in chosen]})
 
+    def list_instance_profiles(self: Any) -> Any:
+        prefix = self._get_param("PathPrefix") or "/"
+        found = [item for item in self.backend.get_instance_profiles() if item.path.startswith(prefix)]
+        return ActionResult({"InstanceProfiles": found})
+
+    IamResponse.list_instance_profiles = list_instance_profiles
     for action in (
         create_placement_group,
         delete_placement_group,

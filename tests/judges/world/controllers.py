@@ -54,7 +54,7 @@ def karpenter_env(values: Object) -> dict[str, str]:
 
 
 def start_karpenter(plane: ControlPlane, binary: Path, aws: SimulatedAws, *, values: Object, namespace: str) -> Daemon:
-    """Karpenter with AWS's provider, configured as its Helm values say; prices are its built-in ones."""
+    """Karpenter with AWS's provider, configured as its Helm values say."""
     metrics, health = free_port(), free_port()
     env = {
         **aws.env,
@@ -62,7 +62,6 @@ def start_karpenter(plane: ControlPlane, binary: Path, aws: SimulatedAws, *, val
         "KUBECONFIG": str(plane.kubeconfig),
         "CLUSTER_ENDPOINT": plane.url,
         "CLUSTER_CA_BUNDLE": plane.certificates.authority_base64,
-        "ISOLATED_VPC": "true",
         "SYSTEM_NAMESPACE": namespace,
         "KUBERNETES_MIN_VERSION": "1.19.0-0",
         "DISABLE_LEADER_ELECTION": "true",

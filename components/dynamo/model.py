@@ -76,7 +76,7 @@ class Component(Part):
         missing = mounted - {v["name"] for v in self.pod_template["spec"].get("volumes", [])}
         if missing:
             raise ValueError(
-                f"component {self.name} mounts {sorted(missing)} without a volume; the operator would take it for a claim"
+                f"component {self.name} mounts {sorted(missing)} without a volume; the operator would look for claims"
             )
         return self
 

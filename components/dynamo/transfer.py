@@ -58,8 +58,10 @@ def _nixl(role: Role, orchestrator: Orchestrator) -> dict[str, Any]:
 
 
 def _host(role: Role) -> dict[str, Any]:
-    """The native connector to host memory. Chunks are counted in blocks, so that models with several kinds of
-    attention, whose blocks differ in tokens, work too; events carry their tokens, so that the router can place them.
+    """The engine's own connector to host memory.
+
+    Chunks are counted in blocks, so that models with several kinds of attention, whose blocks differ in tokens, work
+    too; events carry their tokens, so that the router can place them.
     """
     return {
         "kv_connector": "OffloadingConnector",

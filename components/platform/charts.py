@@ -23,6 +23,7 @@ def release(
     mirror: Mirror,
     opts: pulumi.ResourceOptions,
     release_name: str | None = None,
+    version: str | None = None,
     namespace: pulumi.Input[str] | None = None,
     skip_crds: bool = False,
     disable_openapi_validation: bool = False,
@@ -40,6 +41,7 @@ def release(
         mirror: the stack file's mirror; moves the chart and its images.
         opts: parent, provider, dependencies.
         release_name: instead of the catalogue's, for a chart that is installed several times.
+        version: another release of the same chart than the catalogue's.
         namespace: instead of the catalogue's.
         skip_crds: leave out the chart's ``crds/`` folder, where another resource owns those definitions.
         disable_openapi_validation: for charts whose hooks create the kinds they then use.
@@ -48,7 +50,7 @@ def release(
     Raises:
         KeyError: the catalogue has no such chart.
     """
-    chart = charts()[chart_key]
+    chart = charts()[chart_key] if version is None else charts()[chart_key].at(version)
     location, repository = chart_location(chart, mirror)
     return k8s.helm.v3.Release(
         name,

@@ -45,6 +45,10 @@ class Chart(Pinned):
         """The chart's own name, for mirrors: the last part of its reference without archive suffix."""
         return self.chart.rsplit("/", 1)[-1].removesuffix(f"-{self.version}.tgz")
 
+    def at(self, version: str) -> Chart:
+        """The same chart at another version, its archive's address included."""
+        return self.model_copy(update={"version": version, "chart": self.chart.replace(self.version, version)})
+
 
 class Image(Pinned):
     """A container image by exact tag (and digest where it is known)."""

@@ -257,7 +257,7 @@ class Dynamo(Frozen):
     def _release(cls, value: str | None) -> str | None:
         parts = (value or "0.0.0").split(".")
         if len(parts) != 3 or not all(part.isdigit() for part in parts):
-            raise ValueError('a release of Dynamo has three numbers, in quotes')
+            raise ValueError("a release of Dynamo has three numbers, in quotes")
         return value
 
     @field_validator("kv_tiers")

@@ -1,5 +1,6 @@
 """A whole resource graph before the judges: AWS inputs, policies, Kubernetes objects, custom resources, Helm values."""
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
@@ -103,8 +104,10 @@ def pod_templates(value: Any, path: str = "") -> Iterator[tuple[str, dict[str, A
 
 
 def chart_name(chart: str) -> str:
-    """``karpenter`` for ``oci://public.ecr.aws/karpenter/karpenter``."""
-    return chart.rstrip("/").rpartition("/")[2].partition(":")[0]
+    """``karpenter`` for ``oci://public.ecr.aws/karpenter/karpenter``; an archive loses its version and suffix."""
+    last = chart.rstrip("/").rpartition("/")[2].partition(":")[0]
+    archive = re.fullmatch(r"(.+)-v?\d+\.\d+\.\d+[^/]*\.tgz", last)
+    return archive.group(1) if archive else last
 
 
 def _object(resource: ResourceLike) -> dict[str, Any]:
@@ -164,8 +167,9 @@ def _judge_release(resource: ResourceLike, bench: Judges) -> list[str]:
     version = inputs.get("version")
     if version and not is_unknown(version) and not _exact(str(version)):
         found.append(f"version: {version!r} is a range")
-    if not chart.startswith("oci://") and not (inputs.get("repositoryOpts") or {}).get("repo"):
-        found.append(f"repositoryOpts.repo: missing: {chart!r} is no OCI address")
+    archive = chart.startswith("https://") and chart.endswith(f"-{version}.tgz")
+    if not archive and not chart.startswith("oci://") and not (inputs.get("repositoryOpts") or {}).get("repo"):
+        found.append(f"repositoryOpts.repo: missing: {chart!r} is no OCI address and no archive of that version")
     values = inputs.get("values") or {}
     if is_unknown(values):
         return [*found, "values: hidden as a whole: what is set cannot be judged"]

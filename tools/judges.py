@@ -85,6 +85,12 @@ JUDGES: tuple[Judge, ...] = (
         ldflags="-s -w -X sigs.k8s.io/karpenter/pkg/operator.Version={version}",
     ),
     Judge(
+        "prometheus",
+        "github.com/prometheus/prometheus",
+        (("promtool", "github.com/prometheus/prometheus/cmd/promtool"),),
+        ldflags="-s -w -X github.com/prometheus/common/version.Version={version}",
+    ),
+    Judge(
         "pulumi",
         "github.com/pulumi/pulumi/pkg/v3",
         (("pulumi", "github.com/pulumi/pulumi/pkg/v3/cmd/pulumi"),),

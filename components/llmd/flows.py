@@ -14,31 +14,32 @@ from components.llmd.ports import ports
 from components.llmd.router import EXT_PROC_PORT, METRICS_PORT, PROXY_PORT, picker_service
 from components.llmd.tiers import mooncake_wanted
 from components.serving import MODEL_LABEL
-from headwater.catalog.releases import charts
+from components.serving.flows import (
+    EVERYWHERE_BUT_METADATA,
+    POD_IDENTITY,
+    Peer,
+    Rule,
+    default_deny,
+    dns,
+    namespace_peer,
+    prometheus_peer,
+    tcp,
+)
 from headwater.plan import ModelPlan, Plan
 from headwater.settings.llmd import RoutingPath
 
-Peer = dict[str, Any]
-Rule = dict[str, Any]
+__all__ = [
+    "GATEWAY_POD_LABEL",
+    "Peer",
+    "default_deny",
+    "namespace_peer",
+    "picker_labels",
+    "picker_policy",
+    "proxy_policy",
+    "server_policy",
+]
 
-EVERYWHERE_BUT_METADATA: Peer = {"ipBlock": {"cidr": "0.0.0.0/0", "except": ["169.254.169.254/32"]}}
-"""Any address but the node's metadata service: buckets, the hub and the API server have no fixed addresses."""
-POD_IDENTITY: Peer = {"ipBlock": {"cidr": "169.254.170.23/32"}}
-DNS: Peer = {
-    "namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": "kube-system"}},
-    "podSelector": {"matchLabels": {"k8s-app": "kube-dns"}},
-}
 GATEWAY_POD_LABEL = "gateway.networking.k8s.io/gateway-name"
-
-
-def tcp(*numbers: int) -> list[dict[str, Any]]:
-    """Ports of a rule."""
-    return [{"port": number, "protocol": "TCP"} for number in numbers]
-
-
-def dns() -> Rule:
-    """Names."""
-    return {"to": [DNS], "ports": [{"port": 53, "protocol": "UDP"}, *tcp(53)]}
 
 
 def picker_labels(model: ModelPlan) -> dict[str, str]:
@@ -49,21 +50,6 @@ def picker_labels(model: ModelPlan) -> dict[str, str]:
 def picker_peer(model: ModelPlan) -> Peer:
     """The model's picker."""
     return {"podSelector": {"matchLabels": picker_labels(model)}}
-
-
-def prometheus_peer() -> Peer:
-    """Whoever scrapes: pods of the monitoring namespace."""
-    return namespace_peer(charts()["kube-prometheus-stack"].namespace)
-
-
-def namespace_peer(name: str) -> Peer:
-    """Every pod of a namespace."""
-    return {"namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": name}}}
-
-
-def default_deny() -> dict[str, Any]:
-    """Nothing in, nothing out, for every pod of the namespace."""
-    return {"podSelector": {}, "policyTypes": ["Ingress", "Egress"]}
 
 
 def server_policy(plan: Plan, model: ModelPlan, path: RoutingPath, gateway: Peer | None) -> dict[str, Any]:

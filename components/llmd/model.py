@@ -129,7 +129,7 @@ class ModelServing(pulumi.ComponentResource):
         for role in scaled_roles(self._model):
             named = self._objects.metadata(workload_name(self._model, role))
             if settings.by == "keda":
-                spec = scaled_object(self._model, role, settings, where, prometheus)
+                spec = scaled_object(self._model, role, settings, self._path, namespace=where, prometheus=prometheus)
                 after = [*self.servers, self.router]
                 self._objects.custom(f"{role.role}-scaling", SCALED_OBJECT, named, spec, after=after)
             else:

@@ -6,17 +6,20 @@ A query returns one series, and its threshold is in that series' own unit (reque
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, NamedTuple
 
+from components.llmd.ports import ports
 from components.llmd.router import picker_service, router_name
 from components.llmd.workloads import elastic
 from components.serving import workload_name
 from headwater.plan import ModelPlan, Role
-from headwater.settings.llmd import Autoscaling
+from headwater.settings.llmd import Autoscaling, RoutingPath
 
 SHARE_OF_BATCH = 0.8
 """Requests per replica at which another one is wanted, as a share of what it holds."""
 SATURATION = 0.7
+QUEUED = 1.0
+"""Waiting requests for each replica: any queue at all wants another server."""
 POLL_SECONDS = 15
 SCALE_DOWN_SECONDS = 600
 HPA_METRIC = "vllm_requests_in_engine"
@@ -52,17 +55,43 @@ def requests_per_replica(model: ModelPlan, role: Role, asked: float | None) -> f
     return per_answering * ratio
 
 
-def query_and_target(model: ModelPlan, role: Role, settings: Autoscaling, namespace: str) -> tuple[str, float]:
-    """The query of one role and its threshold per replica."""
-    service = picker_service(model)
+def endpoints_per_replica(model: ModelPlan, role: Role, path: RoutingPath) -> float:
+    """Endpoints of the whole pool for each replica of this role, as planned."""
+    pods = {r.role: r.nodes if path == "wide-ep" else 1 for r in model.roles}
+    total = sum(max(1, r.replicas_min) * pods[r.role] * ports(r, path).ranks for r in model.roles)
+    return total / max(1, role.replicas_min)
+
+
+class Trigger(NamedTuple):
+    """A query, its threshold per replica, and whether missing data means zero."""
+
+    query: str
+    target: float
+    absent_is_zero: bool = False
+
+
+def triggers(
+    model: ModelPlan, role: Role, settings: Autoscaling, namespace: str, path: RoutingPath
+) -> tuple[Trigger, ...]:
+    """What a role scales on; of several, the one that wants most replicas wins.
+
+    Requests running in the engines always count, or an empty queue would take servers away from running requests. KEDA
+    divides a query by its threshold to get replicas, so a share is first multiplied by the servers it is a share of:
+    0.9 of three servers are 2.7 servers' worth of load, and at 0.7 each they want four.
+    """
+    pool = router_name(model)
+    labels = f'namespace="{namespace}",service="{picker_service(model)}",model_name="{model.name}"'
+    asked = settings.target
+    running = requests_per_replica(model, role, asked if settings.metric == "requests" else None)
+    found = Trigger(f"sum(llm_d_epp_request_running{{{labels}}})", running, role.replicas_min == 0)
     if settings.metric == "queue":
-        labels = f'namespace="{namespace}",service="{service}",model_name="{model.name}"'
-        return f"sum(llm_d_epp_flow_control_queue_size{{{labels}}})", settings.target or 1
+        return found, Trigger(f"sum(llm_d_epp_flow_control_queue_size{{{labels}}})", asked or QUEUED, True)
     if settings.metric == "saturation":
-        labels = f'namespace="{namespace}",inference_pool="{router_name(model)}"'
-        return f"max(llm_d_epp_flow_control_pool_saturation{{{labels}}})", settings.target or SATURATION
-    labels = f'namespace="{namespace}",service="{service}",model_name="{model.name}"'
-    return f"sum(llm_d_epp_request_running{{{labels}}})", requests_per_replica(model, role, settings.target)
+        share = f'max(llm_d_epp_flow_control_pool_saturation{{namespace="{namespace}",inference_pool="{pool}"}})'
+        ready = f'max(llm_d_epp_ready_endpoints{{namespace="{namespace}",name="{pool}"}})'
+        target = (asked or SATURATION) * endpoints_per_replica(model, role, path)
+        return found, Trigger(f"{share} * {ready}", target, role.replicas_min == 0)
+    return (found,)
 
 
 def behavior(settings: Autoscaling) -> dict[str, Any]:
@@ -81,14 +110,13 @@ def behavior(settings: Autoscaling) -> dict[str, Any]:
 
 
 def scaled_object(
-    model: ModelPlan, role: Role, settings: Autoscaling, namespace: str, prometheus: str
+    model: ModelPlan, role: Role, settings: Autoscaling, path: RoutingPath, *, namespace: str, prometheus: str
 ) -> dict[str, Any]:
     """Spec of the ScaledObject of a role.
 
     Missing data is an error, not zero: then the number of replicas stays. Only a role that may go to zero takes missing
     data as no load, because a router without servers has none.
     """
-    query, target = query_and_target(model, role, settings, namespace)
     from_zero = role.replicas_min == 0
     spec: dict[str, Any] = {
         "scaleTargetRef": scale_target(model, role),
@@ -108,11 +136,12 @@ def scaled_object(
                 "metricType": "AverageValue",
                 "metadata": {
                     "serverAddress": prometheus,
-                    "query": query,
-                    "threshold": f"{target:g}",
-                    "ignoreNullValues": "true" if from_zero else "false",
+                    "query": trigger.query,
+                    "threshold": f"{trigger.target:g}",
+                    "ignoreNullValues": "true" if trigger.absent_is_zero else "false",
                 },
             }
+            for trigger in triggers(model, role, settings, namespace, path)
         ],
     }
     if not from_zero:

@@ -67,18 +67,36 @@ def test_prefill_and_decode_keep_their_ratio_under_any_load(prefill, decode, loa
     assert wanted[0] / wanted[1] == pytest.approx(prefill / decode)
 
 
-def test_saturation_is_a_share_and_the_queue_is_requests():
-    for metric, query, threshold in (
-        ("saturation", 'max(llm_d_epp_flow_control_pool_saturation{namespace="models",inference_pool="qwen"})', "0.7"),
-        (
-            "queue",
-            'sum(llm_d_epp_flow_control_queue_size{namespace="models",service="qwen-epp",model_name="qwen"})',
-            "1",
-        ),
-    ):
-        config = llmd(autoscaling={"metric": metric}, flowControl={"enabled": True})
-        (trigger,) = scaled(make_plan(models=(one_server(),), config=config))["triggers"]
-        assert (trigger["metadata"]["query"], trigger["metadata"]["threshold"]) == (query, threshold)
+RUNNING = 'sum(llm_d_epp_request_running{namespace="models",service="qwen-epp",model_name="qwen"})'
+QUEUE = 'sum(llm_d_epp_flow_control_queue_size{namespace="models",service="qwen-epp",model_name="qwen"})'
+SHARE = 'max(llm_d_epp_flow_control_pool_saturation{namespace="models",inference_pool="qwen"})'
+READY = 'max(llm_d_epp_ready_endpoints{namespace="models",name="qwen"})'
+
+
+@pytest.mark.parametrize(
+    ("metric", "query", "threshold"), [("saturation", f"{SHARE} * {READY}", "0.7"), ("queue", QUEUE, "1")]
+)
+def test_the_routers_metrics_come_on_top_of_running_requests(metric, query, threshold):
+    config = llmd(autoscaling={"metric": metric}, flowControl={"enabled": True})
+    first, second = (t["metadata"] for t in scaled(make_plan(models=(one_server(),), config=config))["triggers"])
+    assert first["query"] == RUNNING
+    assert (second["query"], second["threshold"]) == (query, threshold)
+
+
+def test_saturation_is_counted_in_servers_of_every_role():
+    roles = (elastic("prefill", (2, 4)), elastic("decode", (1, 2)))
+    config = llmd(autoscaling={"metric": "saturation"}, flowControl={"enabled": True})
+    plan = make_plan(models=(make_model("kimi", roles),), config=config)
+    thresholds = {
+        r: float(scaled(plan, f"kimi-{r}")["triggers"][1]["metadata"]["threshold"]) for r in ("prefill", "decode")
+    }
+    assert thresholds == {"prefill": pytest.approx(0.7 * 1.5), "decode": pytest.approx(0.7 * 3)}
+
+
+def test_an_empty_queue_has_no_series_and_that_is_no_error():
+    config = llmd(autoscaling={"metric": "queue"}, flowControl={"enabled": True})
+    found = scaled(make_plan(models=(one_server(),), config=config))["triggers"]
+    assert [t["metadata"]["ignoreNullValues"] for t in found] == ["false", "true"]
 
 
 def test_missing_data_keeps_replicas_instead_of_dropping_them():

@@ -43,7 +43,7 @@ def node_class_spec(
 
     Args:
         pool: the pool.
-        ami: pinned alias; ``@latest`` would replace every node at each AMI release.
+        ami: pinned alias; a floating one would replace every node at each AMI release.
         profile: ``{"role": ...}``, or ``{"instanceProfile": ...}`` where IAM cannot be reached.
         subnets: ids of the pool's subnets, one a zone. By id, as tags may match another VPC's.
         security_group: id of EKS's own group, which lets EFA through to itself in both directions.

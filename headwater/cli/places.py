@@ -56,7 +56,7 @@ def planned(stack: str) -> tuple[Plan, Path, Path]:
 def console() -> Console:
     """The terminal; colour only on a terminal, never a wrapped line in a pipe."""
     terminal = sys.stdout.isatty()
-    return Console(highlight=False, soft_wrap=not terminal, no_color=not terminal)
+    return Console(highlight=False, soft_wrap=not terminal, no_color=not terminal, width=None if terminal else 400)
 
 
 def wide(screen: Console) -> bool:

@@ -76,7 +76,8 @@ def _lines(plan: Plan) -> Iterator[Text]:
         yield Text(f"  {model.name}: {model.repository} ({model.weight_format}), {_demand(model)} users")
         for role in model.roles:
             cost = dollars(role.dollars_per_hour * role.replicas_min)
-            yield Text(f"    runs on  {_where(role)}, {_layout(role)}, {_count(role)}: {cost} $/h")
+            where = _where(role).replace("   ", " on ")
+            yield Text(f"    runs on  {where}, {_layout(role)}, {_count(role)}: {cost} $/h")
             yield Text(f"    memory   {_memory(role)} GiB per GPU")
 
 
@@ -134,7 +135,7 @@ def _nodes(plan: Plan) -> Iterator[Text]:
 def _pool(pool: Pool) -> str:
     parts = [
         f"{pool.nodes_now} × {' or '.join(pool.instances)} now, at most {pool.nodes_max}",
-        f"limit {pool.gpu_limit} GPUs",
+        f"limit {_plural(pool.gpu_limit, 'GPU')}",
         " → ".join(pool.buy),
         "in " + ", ".join(pool.zones),
     ]

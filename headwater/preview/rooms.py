@@ -9,6 +9,19 @@ from headwater.preview.graph import STACK_TYPE, Graph, Resource
 
 SERVING = "serving"
 PLATFORM = "platform"
+ORDER = (
+    "network",
+    "cluster",
+    "system nodes",
+    "access",
+    "addons",
+    "karpenter",
+    "gpu pools",
+    "storage",
+    "monitoring",
+    "operators",
+)
+"""Rooms of the platform as they come to life; others follow by name, then what belongs to none, then serving."""
 _WHOLES = re.compile(r"^headwater:(?:platform:Platform|llmd:LlmdStack|dynamo:DynamoStack)$")
 
 
@@ -30,14 +43,19 @@ def room_of(resource: Resource, by_urn: Mapping[str, Resource]) -> str:
 
 
 def rooms(graph: Graph) -> dict[str, list[Resource]]:
-    """Every resource but the stack itself and default providers, by room; rooms in the order they come to life."""
+    """Every resource but the stack itself and default providers, by room; rooms as they come to life."""
     by_urn = {resource.urn: resource for resource in graph.resources}
     found: dict[str, list[Resource]] = {}
     for resource in graph.resources:
         if resource.type != STACK_TYPE and not (resource.is_provider and not resource.parent):
             found.setdefault(room_of(resource, by_urn), []).append(resource)
-    serving = found.pop(SERVING, None)
-    return found if serving is None else {**found, SERVING: serving}
+    return {room: found[room] for room in sorted(found, key=_place)}
+
+
+def _place(room: str) -> tuple[int, str]:
+    if room in ORDER:
+        return ORDER.index(room), room
+    return {PLATFORM: len(ORDER) + 1, SERVING: len(ORDER) + 2}.get(room, len(ORDER)), room
 
 
 def _words(token: str) -> str:

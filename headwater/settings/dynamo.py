@@ -23,7 +23,6 @@ class RouterCost(Frozen):
         prefill_scale: weight of prefill work against decode load; 0 switches cache awareness off as well.
         decode_request_weight: blocks charged for each request a worker is decoding.
         host_credit: credit for blocks a worker holds in host memory.
-        disk_credit: credit for blocks a worker holds on disk.
         temperature: 0 always takes the cheapest worker; more spreads the choice.
     """
 
@@ -32,7 +31,6 @@ class RouterCost(Frozen):
     prefill_scale: Annotated[float, Field(gt=0)] = 1.0
     decode_request_weight: Annotated[float, Field(ge=0)] = 0.0
     host_credit: Share = 0.75
-    disk_credit: Share = 0.25
     temperature: Annotated[float, Field(ge=0)] = 0.0
 
 
@@ -229,7 +227,9 @@ class Dynamo(Frozen):
         upgrade_from: release now running, in quotes, to have the step checked before anything starts.
         router: how requests find a worker; a plain word is its mode.
         frontend: the servers in front of each model.
-        gateway: ``frontend`` (a Service per model) or ``gatewayApi`` (one Gateway, with Dynamo's endpoint picker).
+        gateway: ``frontend`` (a Service for each model), ``gatewayApi`` (one Gateway before the frontends), ``picker``
+            (one Gateway, and Dynamo's endpoint picker instead of frontends), or ``auto``: a Gateway when there are
+            several models, the only model's Service otherwise.
         planner: scale by Dynamo's Planner; without it KEDA scales on the frontend's metrics.
         kv_tiers: where KV cache may live, nearest first; default is the GPU, plus host memory where a model offloads.
         scheduling: ``grove`` (with KAI), ``lws`` (LeaderWorkerSet with Volcano), ``none``, or ``auto``: Grove when a
@@ -244,7 +244,7 @@ class Dynamo(Frozen):
     upgrade_from: Version | None = None
     router: Router = Router()
     frontend: Frontend = Frontend()
-    gateway: Literal["frontend", "gatewayApi"] = "frontend"
+    gateway: Literal["auto", "frontend", "gatewayApi", "picker"] = "auto"
     planner: Planner | None = None
     kv_tiers: Annotated[tuple[KvTier, ...] | None, Field(min_length=1)] = None
     scheduling: Literal["auto", "none", "grove", "lws"] = "auto"

@@ -28,7 +28,11 @@ RESERVED_TAGS = ("aws:", "headwater:", "kubernetes.io/", "karpenter.", "eks:")
 
 
 class PublicEndpoint(Frozen):
-    """The API endpoint is reachable from these networks, and from nowhere else outside the VPC."""
+    """The API endpoint is reachable from these networks, and from nowhere else outside the VPC.
+
+    Attributes:
+        public: networks in CIDR notation.
+    """
 
     public: Annotated[tuple[str, ...], Field(min_length=1)]
 
@@ -111,10 +115,17 @@ class Network(Frozen):
         nat: one gateway per zone (production) or a single one.
         vpc: id of an existing VPC; then ``subnets`` must say which.
         subnets: ids of existing subnets: ``system`` (two zones or more) and ``gpu`` by zone name.
+        flow_logs: record the network's flows.
+        endpoints: ``standard`` (S3 and the image registry without NAT) or ``isolated`` (all that a VPC without internet needs).
     """
 
     class Subnets(Frozen):
-        """Existing subnets, by use."""
+        """Existing subnets, by use.
+
+        Attributes:
+            system: ids for controllers and load balancers, in two zones or more.
+            gpu: id for GPU nodes by zone name.
+        """
 
         system: Annotated[tuple[str, ...], Field(min_length=2)]
         gpu: Annotated[dict[str, str], Field(min_length=1)]
@@ -226,7 +237,12 @@ class Weights(Frozen):
 
 
 class HuggingFace(Frozen):
-    """The hub token: a Secrets Manager reference, or a secret of the stack (``pulumi config set --secret``)."""
+    """The hub token: a Secrets Manager reference, or a secret of the stack (``pulumi config set --secret``).
+
+    Attributes:
+        secret_arn: secret in Secrets Manager whose text is the token.
+        token: the token itself, encrypted in the stack file.
+    """
 
     secret_arn: Arn | None = None
     token: SecretStr | None = None
@@ -295,7 +311,13 @@ class SystemNodes(Frozen):
 
 
 class Observability(Frozen):
-    """Metrics, dashboards, alerts: Prometheus, Grafana and the monitors of everything served."""
+    """Metrics, dashboards, alerts: Prometheus, Grafana and the monitors of everything served.
+
+    Attributes:
+        enabled: install Prometheus and monitor what is served.
+        retention: how long metrics are kept, as Prometheus writes it.
+        grafana: install Grafana with the dashboards.
+    """
 
     enabled: bool = True
     retention: Annotated[str, Field(pattern=r"^[1-9][0-9]*(h|d|w|y)$")] = "15d"
@@ -303,7 +325,11 @@ class Observability(Frozen):
 
 
 class Tags(Frozen):
-    """Tags on every AWS resource, as ``values``."""
+    """Tags on every AWS resource; written directly under ``tags``.
+
+    Attributes:
+        values: the tags, key to value.
+    """
 
     values: dict[str, str] = {}
 

@@ -116,7 +116,8 @@ class Network(Frozen):
         vpc: id of an existing VPC; then ``subnets`` must say which.
         subnets: ids of existing subnets: ``system`` (two zones or more) and ``gpu`` by zone name.
         flow_logs: record the network's flows.
-        endpoints: ``standard`` (S3 and the image registry without NAT) or ``isolated`` (all that a VPC without internet needs).
+        endpoints: ``standard`` (S3 and the image registry without NAT) or ``isolated`` (all that is
+            needed without internet).
     """
 
     class Subnets(Frozen):

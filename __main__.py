@@ -1,9 +1,9 @@
 """The program: load, plan, deploy, export."""
 
 import pulumi
+
 from components.deploy import deploy
 from components.program import load_settings, outputs
-
 from headwater.plan import build_plan
 
 settings = load_settings()

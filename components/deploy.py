@@ -11,7 +11,7 @@ from components.llmd import LlmdStack
 from components.platform import Platform
 from headwater.plan import Plan
 
-STACKS = {"llm-d": LlmdStack, "dynamo": DynamoStack}
+STACKS: dict[str, type[LlmdStack] | type[DynamoStack]] = {"llm-d": LlmdStack, "dynamo": DynamoStack}
 
 
 @dataclass(frozen=True)

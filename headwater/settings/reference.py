@@ -18,9 +18,9 @@ from headwater.settings.stack import Settings
 
 HEAD = """# Configuration
 
-One environment is one file, `stacks/Pulumi.<environment>.yaml`, with one mapping, `config:`. Keys below stand there as
-`headwater:<section>`; the region is `aws:region`. Every key is optional except `headwater:serving.models`; a default is a
-catalogue value that `headwater plan` prints. An unknown key is refused, with the nearest right one.
+One environment is one file, `stacks/Pulumi.<environment>.yaml`, with one mapping, `config:`. Keys below stand there
+as `headwater:<section>`; the region is `aws:region`. Every key is optional except `headwater:serving.models`; a default
+is a catalogue value that `headwater plan` prints. An unknown key is refused, with the nearest right one.
 
 For completion in an editor, put `# yaml-language-server: $schema=../docs/stack.schema.json` on top of a stack file.
 

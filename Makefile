@@ -51,6 +51,7 @@ plan: $(RUN)  ## models, placement, memory, nodes and cost of STACK
 
 test: $(DEV)  ## the suite
 	@$(BIN)/python -m pytest -n auto -q -m "not judges and not dynamo"
+	@echo "left out: the tier on the real Pulumi engine, control plane and Karpenter; make test-judges runs it (needs Go)"
 
 lint: $(DEV)  ## ruff, mypy --strict, the import rings
 	@$(BIN)/ruff check .
@@ -77,6 +78,8 @@ golden: $(DEV)  ## rewrite the golden lists of logical names, on purpose only
 lock: $(DEV)  ## resolve the pins of pyproject.toml again (needs uv)
 	@uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header --no-emit-index-url --no-annotate pyproject.toml -o requirements.lock
 	@uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header --no-emit-index-url --no-annotate --extra dev pyproject.toml -o requirements-dev.lock
+
+include tools/judges.mk
 
 clean:  ## remove the virtual environment and caches
 	@rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache *.egg-info

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -16,6 +16,7 @@ from headwater.catalog.instances import load_instances
 from headwater.catalog.releases import default_kubernetes, engines, kubernetes_versions
 from headwater.plan.choose import Choice, options
 from headwater.plan.costs import cost
+from headwater.plan.dynamo_rules import dynamo_faults
 from headwater.plan.fleet import cheapest_fleet
 from headwater.plan.llmd_rules import llmd_faults
 from headwater.plan.model import ModelPlan, Plan, Pool, StackName
@@ -30,6 +31,11 @@ from headwater.refusal import Fault, Refusal, did_you_mean
 from headwater.settings import Settings
 from headwater.settings.stack import ACCELERATORS, SECTIONS
 
+RULES: dict[StackName, Callable[[Settings, Sequence[ModelPlan], Sequence[Pool]], list[Fault]]] = {
+    "llm-d": llmd_faults,
+    "dynamo": dynamo_faults,
+}
+"""What each serving stack refuses."""
 CALIBRATIONS = "calibrations.yaml"
 """File of the project that ``headwater calibrate`` writes."""
 
@@ -86,7 +92,7 @@ def build_plan(
     if faults:
         raise Refusal(_in_order(faults))
     stack, why = resolve_stack(settings, models)
-    faults += llmd_faults(settings, models, pools) if stack == "llm-d" else []
+    faults += RULES[stack](settings, models, pools)
     if faults:
         raise Refusal(_in_order(faults))
     return Plan(

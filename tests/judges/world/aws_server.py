@@ -178,6 +178,9 @@ class Front:
 
     def __call__(self, environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
         path = environ.get("PATH_INFO", "")
+        if environ.get("HTTP_X_AMZ_TARGET") == "AWSPriceListService.GetProducts":
+            start_response("200 OK", [("Content-Type", "application/x-amz-json-1.1")])
+            return [json.dumps({"FormatVersion": "aws_v1", "PriceList": self._price_list()}).encode()]
         if not path.startswith("/judges/"):
             return self.behind(environ, start_response)
         size = int(environ.get("CONTENT_LENGTH") or 0)
@@ -194,6 +197,18 @@ class Front:
         }.get(path)
         start_response("200 OK" if answer is not None else "404 Not Found", [("Content-Type", "application/json")])
         return [json.dumps(answer, default=str).encode()]
+
+    def _price_list(self) -> list[str]:
+        """Every price in the form of AWS's price list."""
+        return [
+            json.dumps(
+                {
+                    "product": {"attributes": {"instanceType": name}},
+                    "terms": {"OnDemand": {name: {"priceDimensions": {name: {"pricePerUnit": {"USD": f"{price}"}}}}}},
+                }
+            )
+            for name, price in sorted(self.world.prices.items())
+        ]
 
 
 def main(port: int, prices: Path) -> None:

@@ -27,6 +27,20 @@ CRD_GROUPS: dict[str, tuple[str, ...]] = {
 }
 """API groups whose CRDs a chart brings; of ``nvidia.com`` each chart has its own kinds."""
 
+BARE: dict[str, tuple[tuple[str, str, tuple[str, ...]], ...]] = {
+    "external-secrets": (("external-secrets.io", "v1", ("SecretStore", "ClusterSecretStore", "ExternalSecret")),),
+    "gateway-crds-helm": (
+        (
+            "gateway.envoyproxy.io",
+            "v1alpha1",
+            ("EnvoyProxy", "ClientTrafficPolicy", "BackendTrafficPolicy", "SecurityPolicy", "HTTPRouteFilter"),
+        ),
+    ),
+    "ai-gateway-crds-helm": (("aigateway.envoyproxy.io", "v1beta1", ("AIGatewayRoute", "GatewayConfig")),),
+    "agentgateway-crds": (("agentgateway.dev", "v1alpha1", ("AgentgatewayParameters", "AgentgatewayPolicy")),),
+}
+"""Kinds whose schema the reference data lacks, by chart: group, version, kinds. They are stored, not judged."""
+
 KEPT = frozenset({"gpu-operator", "kube-prometheus-stack", "lws"})
 """Charts with their CRDs in ``crds/``, which Helm never removes; the others template theirs."""
 
@@ -70,6 +84,27 @@ def _without_prose(node: Any, *, names: bool = False) -> Any:
     return [_without_prose(item) for item in node] if isinstance(node, list) else node
 
 
+def bare_crd(group: str, version: str, kind: str) -> dict[str, Any]:
+    """A CRD that takes any spec."""
+    lower = kind.lower()
+    plural = lower if lower.endswith("s") else lower[:-1] + "ies" if lower.endswith("y") else lower + "s"
+    anything = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
+    schema = {"type": "object", "properties": {"spec": anything, "status": anything}}
+    scope = "Cluster" if kind.startswith("Cluster") else "Namespaced"
+    served = {"name": version, "served": True, "storage": True, "schema": {"openAPIV3Schema": schema}}
+    return {
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {"name": f"{plural}.{group}"},
+        "spec": {
+            "group": group,
+            "scope": scope,
+            "names": {"kind": kind, "plural": plural, "singular": lower},
+            "versions": [{**served, "subresources": {"status": {}}}],
+        },
+    }
+
+
 def write_charts(folder: Path, charts: dict[str, Chart], crds: Path) -> Path:
     """Write a stand-in for every chart into ``folder/<chart's own name>``, and return the folder."""
     known = [served_offline(crd) for crd in crds_of(crds)]
@@ -80,6 +115,10 @@ def write_charts(folder: Path, charts: dict[str, Chart], crds: Path) -> Path:
         (home / "Chart.yaml").write_text(yaml.safe_dump(about))
         (home / "values.yaml").write_text("{}\n")
         (home / "templates" / "echo.yaml").write_text(_ECHO % key)
+        for group, version, kinds in BARE.get(key, ()):
+            for kind in kinds:
+                crd = bare_crd(group, version, kind)
+                (home / "templates" / f"{crd['metadata']['name']}.yaml").write_text(yaml.safe_dump(crd))
         for crd in known:
             if not _brings(key, crd):
                 continue

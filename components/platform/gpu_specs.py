@@ -84,7 +84,7 @@ def node_class_spec(
         spec["networkInterfaces"] = static_interfaces(pool.cards, pool.efa)
     if placement_group is not None:
         spec["placementGroupSelector"] = {"name": placement_group}
-    if "reserved" in pool.buy:
+    if pool.reservations:
         spec["capacityReservationSelectorTerms"] = [{"id": reservation.id} for reservation in pool.reservations]
     return spec
 

@@ -9,6 +9,7 @@ import pulumi
 import pulumi_kubernetes as k8s
 
 from components.platform.charts import release
+from components.platform.gpu_alerts import NODE_LABELS
 from components.platform.namespaces import namespace
 from components.platform.site import Site
 from headwater.catalog.releases import charts
@@ -60,6 +61,7 @@ def prometheus_values(settings: Observability, storage_class: str) -> dict[str, 
             "testFramework": {"enabled": False},
         },
         "prometheus-node-exporter": {"tolerations": ANY},
+        "kube-state-metrics": {"metricLabelsAllowlist": [NODE_LABELS]},
     }
 
 
@@ -79,7 +81,7 @@ class Monitoring(pulumi.ComponentResource):
         site: where.
         kubernetes: the provider.
         storage_class: of Prometheus' volume.
-        after: system nodes, the volume driver, the storage class.
+        after: what outlives it, above all the volume driver: its volumes are removed by that driver after it is gone.
     """
 
     stack: pulumi.Resource

@@ -1,7 +1,7 @@
 """The platform, bottom up. Each part waits for the one below it, and so a destroy takes them away from the top.
 
-network → control plane → access, add-ons → system nodes → add-ons that need nodes → storage, monitoring, definitions →
-Karpenter → node classes → node pools → operators → namespace of the models → (the serving stack).
+network → control plane → access, add-ons → system nodes → add-ons that need nodes → storage, definitions →
+Karpenter → node classes → node pools → monitoring → operators → namespace of the models → (the serving stack).
 
 Nothing here looks at which serving stack is chosen.
 """
@@ -15,6 +15,7 @@ from components.platform.addons import BEFORE_NODES, Addons, after_nodes
 from components.platform.cluster import make_cluster
 from components.platform.crds import Definitions
 from components.platform.gpu_pools import GpuPools
+from components.platform.gpu_watch import GpuWatch
 from components.platform.karpenter import Karpenter
 from components.platform.kubeconfig import kubernetes_provider
 from components.platform.load_balancer import LoadBalancerController
@@ -70,19 +71,6 @@ class Platform(pulumi.ComponentResource):
 
         storage = Storage(f"{name}-storage", kubernetes, made=cluster.made, after=stands, opts=inside)
         definitions = Definitions(f"{name}-definitions", settings.mirror, kubernetes, base, inside)
-        monitoring: list[pulumi.Resource] = []
-        if settings.observability.enabled:
-            monitoring.append(
-                Monitoring(
-                    f"{name}-monitoring",
-                    site,
-                    kubernetes,
-                    storage_class=storage.name,
-                    after=[*stands, storage],
-                    opts=inside,
-                )
-            )
-
         karpenter = Karpenter(f"{name}-karpenter", site, kubernetes, stands, inside)
         pools = GpuPools(
             f"{name}-gpu",
@@ -93,6 +81,19 @@ class Platform(pulumi.ComponentResource):
             karpenter=karpenter,
             opts=inside,
         )
+        monitoring: list[pulumi.Resource] = []
+        if settings.observability.enabled:
+            monitoring.append(
+                Monitoring(
+                    f"{name}-monitoring",
+                    site,
+                    kubernetes,
+                    storage_class=storage.name,
+                    after=[*karpenter.alive, storage, pools],
+                    opts=inside,
+                )
+            )
+            GpuWatch(f"{name}-gpu-watch", plan, kubernetes, monitoring, inside)
         below = [*karpenter.alive, *monitoring, storage, pools]
         above: list[pulumi.Resource] = [Operators(f"{name}-operators", site, kubernetes, below, inside)]
         if settings.gateway.exposure != "cluster":

@@ -4,6 +4,7 @@ import contextlib
 import json
 import os
 import shutil
+import signal
 import stat
 import subprocess
 import time
@@ -77,7 +78,7 @@ class Pulumi:
         extra: Mapping[str, str] | None = None,
     ):
         self.project, self._binary = project, binaries["pulumi"]
-        self.state = home / "state"
+        self.home, self.state = home, home / "state"
         self.state.mkdir(parents=True, exist_ok=True)
         tools = home / "bin"
         tools.mkdir(exist_ok=True)
@@ -162,6 +163,18 @@ class Pulumi:
             else:
                 content["config"][key] = value
         path.write_text(yaml.safe_dump(content))
+
+
+def end_plugins(home: Path) -> None:
+    """End the provider plugins that a killed CLI left behind: those started from this home's ``bin``."""
+    ours = f"{home / 'bin'}/"
+    for entry in Path("/proc").iterdir():
+        if not entry.name.isdigit():
+            continue
+        with contextlib.suppress(OSError):
+            command = (entry / "cmdline").read_bytes().split(b"\0")[0].decode(errors="replace")
+            if command.startswith(ours):
+                os.kill(int(entry.name), signal.SIGKILL)
 
 
 def _write_aws_command(path: Path, token: str) -> None:

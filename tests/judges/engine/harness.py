@@ -9,7 +9,7 @@ from tests.judges.world.world import World
 
 from .aws_backed import Surroundings
 from .aws_provider import AwsProvider, serve_aws
-from .cli import Pulumi, copy_project
+from .cli import Pulumi, copy_project, end_plugins
 from .eks_component import serve_eks
 from .language import serve_language
 
@@ -71,6 +71,7 @@ class Harness:
             self.world.kube.delete(node)
 
     def close(self) -> None:
-        """Stop serving."""
+        """Stop serving, and end what a killed command left behind."""
+        end_plugins(self.pulumi.home)
         for served in self._served:
             served.close()

@@ -10,7 +10,7 @@ from components.dynamo.transfer import kv_events_config, kv_transfer_config
 from components.serving import weights
 from headwater.catalog.dynamo_surface import dynamo_surface
 from headwater.plan import ModelPlan, Plan, Role
-from headwater.plan.dynamo_layout import orchestrator
+from headwater.plan.dynamo_layout import entry
 
 COMMAND = ("python3", "-m", "dynamo.vllm")
 
@@ -29,12 +29,15 @@ def worker_arguments(plan: Plan, model: ModelPlan, role: Role) -> list[str]:
     for argument in role.engine_args:
         if argument.flag not in REPLACED:
             words += [argument.flag] if argument.value is None else [argument.flag, argument.value]
-    words += ["--block-size", role.arg("--block-size") or str(role.block_size)]
+    if entry(plan.settings, plan.models) == "picker":  # it hashes prompts in blocks of the size it is told
+        words += ["--block-size", role.arg("--block-size") or str(role.block_size)]
+    elif size := role.arg("--block-size"):
+        words += ["--block-size", size]
     words += _parsers(role)
     if model.disaggregated:
         words += ["--disaggregation-mode", role.role]
     if not role.has("--kv-transfer-config"):
-        transfer = kv_transfer_config(model, role, orchestrator(plan.settings, plan.models))
+        transfer = kv_transfer_config(model, role)
         words += ["--kv-transfer-config", transfer] if transfer else []
     if publishes_events(plan, role):
         words += ["--kv-events-config", kv_events_config()]

@@ -80,7 +80,6 @@ def policy(settings: Dynamo, model: ModelPlan) -> dict[str, Any] | None:
                         "prefill_load_scale": router.cost.prefill_scale,
                         "decode_active_request_weight": router.cost.decode_request_weight,
                         "host_cache_hit_weight": router.cost.host_credit,
-                        "disk_cache_hit_weight": router.cost.disk_credit,
                         "router_temperature": router.cost.temperature,
                     },
                 }

@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from components.dynamo.names import KV_EVENTS_PORT
+from components.dynamo.names import KV_EVENTS_PORT, graph_name
 from headwater.plan import ModelPlan, Role
-from headwater.plan.dynamo_layout import HOST_BLOCK_TOKENS, Orchestrator
+from headwater.plan.dynamo_layout import HOST_BLOCK_TOKENS
 
 GIB = 2**30
 
@@ -23,16 +23,16 @@ def kv_events_config() -> str:
     return compact({"enable_kv_cache_events": True, "endpoint": endpoint, "publisher": "zmq", "topic": "kv-events"})
 
 
-def kv_transfer_config(model: ModelPlan, role: Role, orchestrator: Orchestrator) -> str | None:
+def kv_transfer_config(model: ModelPlan, role: Role) -> str | None:
     """Value of ``--kv-transfer-config``; None when KV cache stays where it is.
 
     Prefill and decode meet over NIXL, by libfabric when the pod has EFA: the backend must be named on both sides, or
     the transfer falls back to TCP without a word. A replica of several nodes names its engine itself, since each node
-    would else invent a name of its own.
+    would else invent a name of its own; such a role has one replica (``headwater.plan.dynamo_rules``).
     """
     connectors = []
     if model.disaggregated:
-        connectors.append(_nixl(role, orchestrator))
+        connectors.append(_nixl(model, role))
     if role.offload_gib:
         connectors.append(_host(role))
     if not connectors:
@@ -43,7 +43,7 @@ def kv_transfer_config(model: ModelPlan, role: Role, orchestrator: Orchestrator)
     return compact({**combined, "kv_connector_extra_config": {"connectors": connectors}})
 
 
-def _nixl(role: Role, orchestrator: Orchestrator) -> dict[str, Any]:
+def _nixl(model: ModelPlan, role: Role) -> dict[str, Any]:
     found: dict[str, Any] = {
         "kv_connector": "NixlConnector",
         "kv_role": "kv_producer" if role.role == "prefill" else "kv_consumer",
@@ -51,9 +51,7 @@ def _nixl(role: Role, orchestrator: Orchestrator) -> dict[str, Any]:
     if role.pod.efa:
         found["kv_connector_extra_config"] = {"backends": ["LIBFABRIC"]}
     if role.nodes > 1:
-        # One name for all nodes of a replica, another for each replica; Kubernetes fills it in from the pod.
-        grove = "$(GROVE_PCSG_NAME)-$(GROVE_PCSG_INDEX)"
-        found["engine_id"] = grove if orchestrator == "grove" else "$(LWS_LEADER_ADDRESS)"
+        found["engine_id"] = f"{graph_name(model)}-{role.role}"
     return found
 
 

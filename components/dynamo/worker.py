@@ -54,6 +54,8 @@ def worker(plan: Plan, model: ModelPlan, role: Role, token_secret: str | None, *
 
 def _pod(plan: Plan, model: ModelPlan, role: Role, token_secret: str | None) -> dict[str, Any]:
     container = engine_container(plan, model, role, token_secret=token_secret, env=_environment(model, role), name=MAIN)
+    if plan.settings.dynamo.compilation_cache:  # the operator sets it, to its own volume
+        container["env"] = [v for v in container["env"] if v["name"] != "VLLM_CACHE_ROOT"]
     container |= {
         "image": worker_image(plan, role),
         "command": list(COMMAND),
@@ -90,7 +92,8 @@ def _environment(model: ModelPlan, role: Role) -> list[dict[str, Any]]:
     if model.disaggregated:
         values["NIXL_TELEMETRY_ENABLE"] = "y"
     found: list[dict[str, Any]] = [{"name": name, "value": value} for name, value in values.items()]
-    if model.disaggregated and role.offload_gib:  # Dynamo fills it in for a plain NIXL connector only
+    if model.disaggregated and role.offload_gib and role.nodes == 1:
+        # Dynamo fills it in for a plain NIXL connector only, the operator for several nodes.
         address = {"fieldRef": {"fieldPath": "status.podIP"}}
         found.append({"name": "VLLM_NIXL_SIDE_CHANNEL_HOST", "valueFrom": address})
     return found

@@ -10,6 +10,7 @@ from headwater.plan.model import ModelPlan, Role
 from headwater.settings import Settings
 
 Orchestrator = Literal["none", "grove", "lws"]
+Entry = Literal["frontend", "gatewayApi", "picker"]
 COMPONENT_NAMES = {"serve": "worker", "prefill": "prefill", "decode": "decode"}
 
 NAME_BUDGET = 45
@@ -25,6 +26,14 @@ def orchestrator(settings: Settings, models: Sequence[ModelPlan]) -> Orchestrato
     if asked != "auto":
         return asked
     return "grove" if any(role.nodes > 1 for model in models for role in model.roles) else "none"
+
+
+def entry(settings: Settings, models: Sequence[ModelPlan]) -> Entry:
+    """How clients come in: as asked; else one Gateway for several models, the Service of the only one otherwise."""
+    asked = settings.dynamo.gateway
+    if asked != "auto":
+        return asked
+    return "gatewayApi" if len(models) > 1 else "frontend"
 
 
 def release(settings: Settings) -> str:

@@ -5,27 +5,29 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from headwater.catalog.dynamo_surface import DynamoSurface, dynamo_surface, line_of, lines, lines_between
-from headwater.plan.dynamo_layout import entry, name_budget, orchestrator, release
+from headwater.plan.dynamo_layout import NAME_BUDGET, component_name, entry, name_budget, orchestrator, release
 from headwater.plan.dynamo_planner_rules import planner_faults
 from headwater.plan.dynamo_unused import unused
-from headwater.plan.model import ModelPlan
+from headwater.plan.model import ModelPlan, Pool
 from headwater.refusal import Fault
 from headwater.settings import Settings
 
 TIERS = ("gpu", "host", "disk", "remote")
 
 
-def dynamo_faults(settings: Settings, models: Sequence[ModelPlan]) -> list[Fault]:
+def dynamo_faults(settings: Settings, models: Sequence[ModelPlan], pools: Sequence[Pool] = ()) -> list[Fault]:
     """Everything about Dynamo that cannot work as asked, or would be accepted and ignored.
 
     Args:
         settings: the stack file.
         models: its models, placed.
+        pools: node pools they run on, to know zones.
     """
     faults = [*_version(settings), *_tiers(settings, models), *_scheduling(settings, models)]
     faults += [*_entry(settings, models), *_shared_volume(settings)]
+    grove = orchestrator(settings, models) == "grove"
     for index, model in enumerate(models):
-        faults += _model(settings, index, model)
+        faults += [*_model(index, model, grove), *_one_zone(index, model, pools)]
     return [*faults, *planner_faults(settings, models), *unused(settings, models)]
 
 
@@ -78,7 +80,7 @@ def _tiers(settings: Settings, models: Sequence[ModelPlan]) -> Iterator[Fault]:
         yield Fault(
             path,
             shown,
-            "Local disk (G3): vLLM's file tier never deletes a block, so a node's disk fills until its pods are evicted; "
+            "Local disk (G3): vLLM's file tier never deletes a block, so disks fill until pods are evicted; "
             "Dynamo's own (KVBM) is deprecated, and its hybrid models do not start.",
             "Use `[gpu, host]` and give models more host memory, `kvCache: {offload: 400}`; or stack llm-d with "
             "`headwater:llmd.kvTier.files`.",
@@ -111,6 +113,10 @@ def _scheduling(settings: Settings, models: Sequence[ModelPlan]) -> Iterator[Fau
             f"A replica of `{wide[0]}` spans nodes, and plain Deployments cannot start its pods together.",
             "Use `auto`, `grove` or `lws`.",
         )
+    needed, most = sum(model.gpus for model in models), settings.dynamo.queue.max_gpus
+    if most is not None and most < needed:
+        why = f"The models need {needed} GPUs at the minimum of their replicas."
+        yield Fault("headwater:dynamo.queue.maxGpus", str(most), why, f"Allow {needed} or more.")
 
 
 def _entry(settings: Settings, models: Sequence[ModelPlan]) -> Iterator[Fault]:
@@ -144,7 +150,7 @@ def _shared_volume(settings: Settings) -> Iterator[Fault]:
         )
 
 
-def _model(settings: Settings, index: int, model: ModelPlan) -> Iterator[Fault]:
+def _model(index: int, model: ModelPlan, grove: bool) -> Iterator[Fault]:
     path = f"headwater:serving.models[{index}]"
     for role in model.roles:
         if role.replicas_min == 0:
@@ -155,14 +161,41 @@ def _model(settings: Settings, index: int, model: ModelPlan) -> Iterator[Fault]:
         yield from _apart(path, model)
     yield from _parsers(path, model, dynamo_surface())
     for role in model.roles:
-        longest = len(model.name) + name_budget(role.role, role.nodes)
-        if longest > 45:
-            why = f"With its components' names it takes {longest} characters; Grove would cut it at 45 and add a hash."
-            yield Fault(f"{path}.name", model.name, why, "Give it a shorter name.")
+        if role.nodes > 1 and role.pod.efa == 0:
+            why = f"A replica of {role.nodes} nodes without EFA would talk over TCP."
+            yield Fault(path, model.name, why, "Allow instance types with EFA in `headwater:capacity`.")
+        if (scheduler := role.arg("--scheduler-cls")) is not None:
+            why = "Dynamo puts its own scheduler around the engine's, which measures what router and planner read."
+            yield Fault(f"{path}.engine.scheduler-cls", scheduler, why, "Leave it out.")
+    widest = max(name_budget(component_name(role), role.nodes) for role in model.roles)
+    longest = len(model.name) + max(widest, name_budget("frontend", 1))
+    if grove and longest > NAME_BUDGET:
+        why = f"With its components it takes {longest} characters; Grove would cut it at {NAME_BUDGET} and add a hash."
+        yield Fault(f"{path}.name", model.name, why, "Give it a shorter name.")
+
+
+def _one_zone(index: int, model: ModelPlan, pools: Sequence[Pool]) -> Iterator[Fault]:
+    """EFA does not leave a zone, and so neither must servers that exchange tensors or KV cache."""
+    if not model.disaggregated and all(role.nodes == 1 for role in model.roles):
+        return
+    zones = sorted({zone for role in model.roles for pool in pools if pool.name == role.pool for zone in pool.zones})
+    if len(zones) > 1:
+        why = f"Its servers exchange tensors or KV cache over EFA, and would run in {', '.join(zones)}."
+        remedy = f"Name one zone first in `headwater:capacity.{model.roles[0].accelerator}.zones`."
+        yield Fault(f"headwater:serving.models[{index}]", model.name, why, remedy)
 
 
 def _apart(path: str, model: ModelPlan) -> Iterator[Fault]:
     """Prefill and decode in servers of their own."""
+    prefill, decode = model.role("prefill"), model.role("decode")
+    if decode.parallel.tensor < prefill.parallel.tensor and not model.latent_attention:
+        why = (
+            f"Decode has TP {decode.parallel.tensor}, prefill TP {prefill.parallel.tensor}: NIXL hands KV cache over "
+            "only to as many tensor ranks or more, except for latent attention."
+        )
+        yield Fault(f"{path}.disaggregate", "", why, "Give decode at least prefill's tensor parallelism.")
+    if (prefill.block_size, prefill.arg("--kv-cache-dtype")) != (decode.block_size, decode.arg("--kv-cache-dtype")):
+        yield Fault(f"{path}.kvCache", "", "Prefill and decode differ in KV block size or dtype.", "Set both alike.")
     if any(role.pod.efa == 0 for role in model.roles):
         why = "Without EFA, KV cache goes from prefill to decode over TCP: first tokens took 98 s instead of 1 s."
         yield Fault(f"{path}.disaggregate", "", why, "Use whole EFA nodes, or `disaggregate: off`.")

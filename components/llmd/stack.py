@@ -21,7 +21,7 @@ from components.llmd.scaling import adapter_values, scaled_roles
 from components.platform.charts import release
 from components.platform.crds import crd_bundle
 from components.platform.model import PlatformRefs
-from components.serving import ModelIdentity
+from components.serving import ModelIdentity, Prepull
 from headwater.catalog.releases import charts
 from headwater.plan import Plan
 
@@ -47,6 +47,8 @@ class LlmdStack(pulumi.ComponentResource):
         self._plan, self._platform = plan, platform
         self._objects = Objects(name, self, platform, list(platform.ready))
         identity = ModelIdentity(f"{name}-identity", plan, platform, child)
+        if plan.settings.weights.prepull:
+            Prepull(f"{name}-prepull", plan, platform, child)
         gateway_mode = plan.settings.llmd.mode == "gateway"
         front = InferenceGateway(f"{name}-gateway", plan, platform, child) if gateway_mode else None
         if plan.settings.llmd.isolate:

@@ -15,6 +15,7 @@ from components.serving.names import (
 )
 from components.serving.placement import DO_NOT_DISRUPT, affinity, node_selector, tolerations
 from components.serving.pod import engine_container, engine_words, pod_annotations, pod_labels, pod_spec
+from components.serving.prepull import Prepull
 from components.serving.probes import probes
 from components.serving.resources import resources
 from components.serving.security import container_security, plain_security, pod_security
@@ -30,6 +31,7 @@ __all__ = [
     "SERVICE_ACCOUNT",
     "WEIGHTS_CLAIM",
     "ModelIdentity",
+    "Prepull",
     "affinity",
     "container_security",
     "engine_container",

@@ -81,6 +81,9 @@ VARIANTS: dict[str, Callable[[str], Plan]] = {
             "headwater:mirror": {"images": "registry.example.com/mirror"},
         },
     ),
+    "prepulled": lambda gpu: make_plan(
+        models=(one_server(gpu), multi_node_model(gpu)), config={"headwater:weights": {"prepull": True}}
+    ),
     "public": lambda gpu: make_plan(
         models=(one_server(gpu),),
         config={

@@ -20,6 +20,7 @@ from components.serving import (
     scratch,
     weights,
 )
+from components.serving.prepull import pool_images, prepull_spec
 from components.serving.priority import priority_classes
 from components.serving.quantities import cpu, gibibytes, mebibytes
 from headwater.catalog.releases import engines, images
@@ -243,3 +244,24 @@ def test_classes_stay_within_what_kubernetes_lets_users_have(priorities):
     found = priority_classes(models)
     assert len(found) == len({p for p in priorities if p})
     assert all(-(10**6) <= value <= 10**6 for value in found.values())
+
+
+# -- images ahead of time
+
+
+def test_every_pool_gets_the_images_its_models_run_and_no_other():
+    plan = make_plan(models=(make_model(), disaggregated_model("h200")))
+    found = pool_images(plan)
+    assert found == {
+        "h100-part": [images()["vllm"].reference()],
+        "h200-node": [images()["vllm-efa"].reference()],
+    }
+
+
+def test_pulling_ahead_takes_no_gpu_and_reaches_tainted_nodes():
+    spec = prepull_spec("h100-part", ["a", "b"])["template"]["spec"]
+    assert [c["image"] for c in spec["containers"]] == ["a", "b"]
+    assert "nvidia.com/gpu" not in str([c["resources"] for c in spec["containers"]])
+    assert spec["nodeSelector"] == {"headwater/pool": "h100-part"}
+    assert spec["tolerations"][0]["key"] == "nvidia.com/gpu"
+    assert spec["automountServiceAccountToken"] is False

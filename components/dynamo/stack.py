@@ -12,7 +12,7 @@ from components.dynamo.names import HTTP_PORT, frontend_service
 from components.dynamo.operator import DynamoPlatform
 from components.dynamo.serving import ModelGraph
 from components.platform.model import MODEL_SERVICE_ACCOUNT, PlatformRefs
-from components.serving import ModelIdentity
+from components.serving import ModelIdentity, Prepull
 from components.serving.objects import Objects
 from headwater.plan import Plan
 
@@ -37,6 +37,8 @@ class DynamoStack(pulumi.ComponentResource):
         self._objects = Objects(name, self, platform, list(platform.ready))
         operator = DynamoPlatform(f"{name}-platform", plan, platform, child)
         identity = ModelIdentity(f"{name}-identity", plan, platform, child)
+        if plan.settings.weights.prepull:
+            Prepull(f"{name}-prepull", plan, platform, child)
         after = [*operator.ready, identity, self._discovery(identity)]
         self.models = [
             ModelGraph(f"{name}-{model.name}", plan, model, platform, after=after, opts=child) for model in plan.models

@@ -129,7 +129,7 @@ def load_models() -> dict[str, Model]:
 
 
 _QUANTIZED = re.compile(
-    r"[-_.]?(fp8[-_]dynamic|fp8[-_]static[-_]pertensor|fp8[-_]kv|fp8[-_]block|fp8|nvfp4|mxfp4|fp4|awq(?:[-_]int4|[-_]marlin)?|gptq(?:[-_]int[48]|[-_]marlin)?"
+    r"[-_.]?(fp8[-_]dynamic|fp8[-_]static[-_]pertensor|fp8[-_]kv|fp8[-_]block|fp8|nvfp4(?:[-_]v\d)?|mxfp4|fp4|awq(?:[-_]int4|[-_]marlin|[-_][48]bit)?|gptq(?:[-_]int[48]|[-_]marlin)?"
     r"|quantized\.w\d+a\d+|w\d+a\d+|int[48](?:[-_]mix)?|bf16|fp16|bfloat16|float16)$"
 )
 _ROLE = re.compile(r"[-_](instruct|it|chat|hf|base)$")

@@ -16,26 +16,28 @@ if TYPE_CHECKING:
 Record = dict[str, Any]
 
 
-def _records() -> Iterator[Record]:
+def _records() -> Iterator[tuple[Record, bool]]:
+    """Requests, and whether each is readable: an unreadable line comes as its own answer."""
     from headwater.sizing.records import KEYS
 
-    for number, line in enumerate(sys.stdin, 1):
+    for number, raw in enumerate(getattr(sys.stdin, "buffer", sys.stdin), 1):
+        line = raw.decode("utf-8", errors="replace") if isinstance(raw, bytes) else raw
         if not line.strip():
             continue
         try:
             record = json.loads(line)
-        except ValueError as error:
-            yield {"error": f"line {number}: not JSON: {error}"}
+        except (ValueError, RecursionError) as error:
+            yield {"error": f"line {number}: not JSON: {error}"}, False
             continue
-        yield (
-            record
-            if isinstance(record, dict)
-            else {"error": f"line {number}: expected an object with keys {', '.join(KEYS)}"}
-        )
+        if isinstance(record, dict):
+            yield record, True
+        else:
+            yield {"error": f"line {number}: expected an object with keys {', '.join(KEYS)}"}, False
 
 
 def _print(answer: dict[str, Any]) -> None:
-    sys.stdout.write(json.dumps(answer, ensure_ascii=False) + "\n")
+    # Escaped: a line must reach any terminal encoding, whatever characters a request held.
+    sys.stdout.write(json.dumps(answer) + "\n")
 
 
 def size_command(  # noqa: PLR0917 - a typer signature
@@ -75,8 +77,8 @@ def size_command(  # noqa: PLR0917 - a typer signature
     if model is None and not (config is not None and gpu is not None):
         if explain:
             raise typer.BadParameter("--explain needs one engine: --model (or --config) and --gpu")
-        for record in _records():
-            _print(record if set(record) == {"error"} else size_record(record, config, entries))
+        for record, readable in _records():
+            _print(size_record(record, config, entries) if readable else record)
         return
     record = {
         "model": model,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Any
@@ -212,6 +213,7 @@ _SUFFIXES = {
     "mxfp4": "mxfp4",
     "awq": "awq",
     "awq-int4": "awq",
+    "awq-4bit": "awq",
     "awq-marlin": "awq",
     "gptq": "gptq",
     "gptq-int4": "gptq",
@@ -233,6 +235,12 @@ _PLAIN_WORDS = {"", "auto", "none", "bf16", "bfloat16", "fp16", "float16", "half
 
 def _from_suffix(name: str, suffix: str, model: Model) -> WeightFormat:
     vendor = name.split("/", 1)[0].lower() if "/" in name else ""
+    suffix = re.sub(r"^(nvfp4)-v\d$", r"\1", suffix)
+    if suffix == "awq-4bit":
+        note = (
+            "the name does not state the int4 group size: 128 assumed; groups of 32 take 8 % more (config.json tells)"
+        )
+        return replace(weight_format("awq", name), notes=(note,))
     if suffix != "fp8":
         if suffix not in _SUFFIXES:
             raise SizingError(

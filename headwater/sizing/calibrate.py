@@ -21,6 +21,8 @@ ROUNDING = 0.03
 """Printed GiB are rounded to 0.01 each; sums may be off by a few of them."""
 GPU_TOLERANCE = 0.35
 """Most GiB by which a log's total memory may differ from the catalogue's for the GPU to be recognised."""
+OTHER_BOARD = 0.05
+"""Share by which a log's total memory may differ from that of the GPU named with it."""
 PINNED = 0.02
 """GiB by which the sampler pass must exceed the forward pass before its size can be read off the peak."""
 
@@ -61,7 +63,13 @@ def known_gpu(log: StartupLog, name: str | None) -> tuple[Gpu, str | None]:
     total = log.fullest.total
     if name:
         try:
-            return find_gpu(name), None
+            gpu = find_gpu(name)
+            if total is not None and abs(total / gpu.visible_gib - 1) > OTHER_BOARD:
+                raise SizingError(
+                    f"the log's GPU has {total:.2f} GiB, {gpu.name} shows {gpu.visible_gib:.2f}: "
+                    "not the GPU of this log"
+                )
+            return gpu, None
         except UnknownGpuError:
             if total is None:
                 raise

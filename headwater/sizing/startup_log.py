@@ -21,6 +21,11 @@ _PROCESS = re.compile(
     r"^\(?((?:Vllm)?Worker|EngineCore|APIServer|Engine|ApiServer|RayWorker\w*)([\w=: -]*?)\s*(?:pid=\d+[^)]*)?\)\s?"
 )
 _LEVEL = re.compile(r"^(?:INFO|DEBUG|WARNING|ERROR|CRITICAL)\s+(?:\d\d-\d\d )?[\d:.,]+ (?:\[[^\]]*\]\s?)?")
+_WORD = re.compile(r"(?:INFO|DEBUG|WARNING|ERROR|CRITICAL)\b")
+WIDEST_TERMINAL = 400
+"""Characters; longer lines were not cut by a terminal."""
+LEAST_WRAPPED = 3
+"""Lines of exactly the greatest length that make a cut at a terminal's width certain enough."""
 _N = r"([-+]?\d[\d.]*)"
 _GIB = r"\s*(?:GiB|GB)"
 
@@ -107,13 +112,30 @@ def _rank(tag: str) -> Rank | None:
     return pp, tp, dp
 
 
+def _unwrapped(lines: list[str]) -> list[str]:
+    """Lines that a terminal cut at its width, joined again: the cut may go through a word or a number."""
+    width = max(map(len, lines), default=0)
+    if width > WIDEST_TERMINAL or sum(len(line) == width for line in lines) < LEAST_WRAPPED:
+        return lines
+    joined: list[str] = []
+    cut = False
+    for line in lines:
+        starts = any(p.match(line) for p in (_SHIPPER, _PROCESS, _LEVEL)) or _WORD.match(line)
+        if cut and not starts:
+            joined[-1] += line
+        else:
+            joined.append(line)
+        cut = len(line) == width
+    return joined
+
+
 def _unfold(text: str) -> tuple[str, list[int], list[Rank]]:
     """The log as one line without prefixes; offsets at which the speaking rank changes."""
     parts: list[str] = []
     offsets: list[int] = [0]
     ranks: list[Rank] = [(0, 0, 0)]
     position = 0
-    for raw in _ANSI.sub("", text).replace("\r", "\n").split("\n"):
+    for raw in _unwrapped(_ANSI.sub("", text).replace("\r\n", "\n").replace("\r", "\n").split("\n")):
         line = raw.strip()
         if not line:
             continue
@@ -217,7 +239,7 @@ def _non_default(text: str) -> dict[str, Any]:
 def parse_log(text: str) -> StartupLog:
     """All that a pasted log says; unknown lines are passed over."""
     flat, offsets, ranks = _unfold(text)
-    log = StartupLog(digest=hashlib.sha256(text.encode()).hexdigest())
+    log = StartupLog(digest=hashlib.sha256(text.encode(errors="surrogateescape")).hexdigest())
     for name, pattern in _PER_RANK:
         for found in re.finditer(pattern.replace(" ", r"\s+"), flat):
             rank = ranks[bisect.bisect_right(offsets, found.start()) - 1]
@@ -228,9 +250,21 @@ def parse_log(text: str) -> StartupLog:
                 setattr(lines, name, float(found[1].rstrip(".")))
     _configuration(log, flat)
     _results(log, flat)
+    _share(log.ranks)
     for lines in log.ranks.values():
         _derive(log, lines, flat)
     return log
+
+
+def _share(ranks: dict[Rank, RankLines]) -> None:
+    """What only one rank printed holds for the others: the GPU for all, the terms within a pipeline stage."""
+    everywhere = ("total", "utilization", "budget")
+    within_stage = ("weights", "activation", "non_torch", "consumed", "graph_estimate", "graph_actual", "free")
+    for rank, lines in ranks.items():
+        for name in (*everywhere, *within_stage):
+            if getattr(lines, name) is None:
+                near = [ranks[k] for k in sorted(ranks) if name in everywhere or k[0] == rank[0]]
+                setattr(lines, name, next((v for x in near if (v := getattr(x, name)) is not None), None))
 
 
 def _configuration(log: StartupLog, flat: str) -> None:

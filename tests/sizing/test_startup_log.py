@@ -203,3 +203,43 @@ def test_a_measured_cell_needs_no_entry():
 @pytest.mark.parametrize(("key", "tp"), [("qwen3.5-27b", 1), ("nemotron-3-nano", 1), ("glm-5.1", 4)])
 def test_a_measured_cell_is_not_claimed_for_attention_nobody_measured_there(key, tp):
     assert not ask(key, tp=tp, vllm_version="0.19.0", max_num_seqs=64).calibrated
+
+
+def test_a_log_cut_at_the_terminal_width_reads_as_before():
+    width = 80
+    cut = "\n".join(line[i : i + width] for line in OLD.splitlines() for i in range(0, max(1, len(line)), width))
+    whole, wrapped = parse_log(OLD), parse_log(cut)
+    assert (wrapped.version, wrapped.model, wrapped.tokens, wrapped.blocks) == (
+        whole.version,
+        whole.model,
+        whole.tokens,
+        whole.blocks,
+    )
+    assert wrapped.fullest == whole.fullest
+
+
+def test_what_only_one_rank_printed_holds_for_the_rank_with_less_cache():
+    text = (
+        "(EngineCore pid=7) INFO Initializing a V1 LLM engine (v0.33.0) with config: model='Qwen/Qwen3-32B-FP8', "
+        "max_seq_len=40960, tensor_parallel_size=2\n"
+        "(Worker_TP0 pid=9) INFO Model loading took 16.30 GiB memory and 5.2 seconds\n"
+        "(Worker_TP0 pid=9) INFO Available KV cache memory: 50.00 GiB\n"
+        "(Worker_TP1 pid=10) INFO Available KV cache memory: 49.90 GiB\n"
+        "(Worker_TP0 pid=9) INFO Free memory on device (77.66/79.19 GiB) on startup. Desired GPU memory utilization is "
+        "(0.92, 72.85 GiB). Actual usage is 18.50 GiB for consumed memory (weights + non-torch), 4.35 GiB for peak "
+        "activation, and 1.20 GiB for CUDAGraph memory.\n"
+    )
+    lesson = learn(parse_log(text), "h100")
+    assert lesson.entry is not None
+    assert lesson.entry.tp == 2
+    assert {r.name: r.measured for r in lesson.rows}["KV cache"] == 49.90
+    assert learn(parse_log(text)).before.request.gpu.visible_gib == pytest.approx(79.2, abs=0.1)
+
+
+def test_a_gpu_that_the_log_contradicts_is_rejected():
+    with pytest.raises(SizingError, match="not the GPU of this log"):
+        learn(parse_log(OLD), "h200")
+
+
+def test_bytes_that_are_no_text_are_no_log():
+    assert parse_log("\udc82\udcff nothing").empty

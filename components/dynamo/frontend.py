@@ -6,8 +6,8 @@ from typing import Any
 
 from components.dynamo.images import dynamo_image
 from components.dynamo.model import MAIN, Component
-from components.dynamo.names import COMPONENT_LABEL, FRONTEND, GRAPH_LABEL, graph_name
-from components.dynamo.router import POLICY_FOLDER, POLICY_VOLUME, policy, policy_name, policy_text, router_arguments
+from components.dynamo.names import COMPONENT_LABEL, FRONTEND, GRAPH_LABEL, HTTP_PORT, graph_name, ports
+from components.dynamo.router import policy_mount, policy_volume, router_arguments
 from components.dynamo.worker import IMAGE_USER
 from components.platform.model import MODEL_SERVICE_ACCOUNT
 from components.serving import model_labels, plain_security
@@ -34,6 +34,7 @@ def frontend(plan: Plan, model: ModelPlan, token_secret: str | None) -> Componen
         "command": list(COMMAND),
         "args": frontend_arguments(plan, model),
         "env": _environment(token_secret),
+        "ports": ports(http=HTTP_PORT),
         "resources": {
             "requests": {"cpu": str(own.cpu), "memory": f"{own.memory}Gi"},
             "limits": {"memory": f"{own.memory}Gi"},
@@ -49,11 +50,9 @@ def frontend(plan: Plan, model: ModelPlan, token_secret: str | None) -> Componen
         "topologySpreadConstraints": spread(model, FRONTEND),
         "containers": [container],
     }
-    content = policy(plan.settings.dynamo, model)
-    if content is not None:
-        container["volumeMounts"] = [{"name": POLICY_VOLUME, "mountPath": POLICY_FOLDER, "readOnly": True}]
-        source = {"name": policy_name(model, policy_text(content))}
-        spec["volumes"] = [{"name": POLICY_VOLUME, "configMap": source}]
+    if mount := policy_mount(plan.settings.dynamo, model):
+        container["volumeMounts"] = [mount]
+        spec["volumes"] = [policy_volume(plan.settings.dynamo, model)]
     template = {"metadata": {"labels": {**model_labels(model), "app.kubernetes.io/component": FRONTEND}}, "spec": spec}
     return Component(name=FRONTEND, type="frontend", replicas=own.replicas, pod_template=template)
 

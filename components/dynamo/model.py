@@ -31,20 +31,6 @@ class ScalingAdapter(Part):
     """Present or absent: its presence hands ``replicas`` to an autoscaler."""
 
 
-class CompilationCache(Part):
-    """A shared volume for compiled kernels; the operator mounts it and sets ``VLLM_CACHE_ROOT``."""
-
-    pvc_name: str
-    mount_path: str
-
-
-class TopologyConstraint(Part):
-    """Pack all pods into one domain of a cluster topology."""
-
-    cluster_topology_name: str
-    pack_domain: str
-
-
 class Component(Part):
     """One kind of pod of the graph.
 
@@ -61,7 +47,6 @@ class Component(Part):
     multinode: Multinode | None = None
     scaling_adapter: ScalingAdapter | None = None
     shared_memory_size: str | None = None
-    compilation_cache: CompilationCache | None = None
     frontend_sidecar: str | None = None
     pod_template: dict[str, Any]
 
@@ -85,7 +70,6 @@ class GraphSpec(Part):
     """What the graph is made of."""
 
     backend_framework: Literal["vllm"] = "vllm"
-    topology_constraint: TopologyConstraint | None = None
     components: Annotated[tuple[Component, ...], Field(min_length=1, max_length=25)]
 
     @model_validator(mode="after")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from headwater.plan import ModelPlan
 
 GRAPH_LABEL = "nvidia.com/dynamo-graph-deployment-name"
@@ -17,8 +19,17 @@ HTTP_PORT = 8000
 SYSTEM_PORT = 9090
 NIXL_PORT = 19090
 PLANNER_METRICS_PORT = 9085
+EXT_PROC_PORT = 9002
+EXT_PROC_HEALTH_PORT = 9003
 KV_EVENTS_PORT = 20080
 """The worker reads its engine's events here, on its own loopback, and relays them; each data-parallel rank adds one."""
+
+
+def ports(**numbers: int) -> list[dict[str, Any]]:
+    """Ports of a container by name, the operator's own: said here, so that monitors can be checked against them."""
+    return [
+        {"name": name.replace("_", "-"), "containerPort": number, "protocol": "TCP"} for name, number in numbers.items()
+    ]
 
 
 def graph_name(model: ModelPlan) -> str:

@@ -6,11 +6,11 @@ gone in the next. The file is read once, at the start, so its ConfigMap is named
 
 from __future__ import annotations
 
-import hashlib
 from typing import Any
 
 import yaml
 
+from components.dynamo.configmaps import content_name
 from headwater.plan import ModelPlan
 from headwater.settings.dynamo import Dynamo, Router
 
@@ -111,4 +111,27 @@ def policy_text(content: dict[str, Any]) -> str:
 
 def policy_name(model: ModelPlan, text: str) -> str:
     """Name of the ConfigMap: a change of content is another object, and the frontends roll to it."""
-    return f"{model.name}-router-policy-{hashlib.sha256(text.encode()).hexdigest()[:10]}"
+    return content_name(f"{model.name}-router-policy", text)
+
+
+def policy_mount(settings: Dynamo, model: ModelPlan) -> dict[str, Any] | None:
+    """Mount of the policy file; None without one."""
+    if policy(settings, model) is None:
+        return None
+    return {"name": POLICY_VOLUME, "mountPath": POLICY_FOLDER, "readOnly": True}
+
+
+def policy_volume(settings: Dynamo, model: ModelPlan) -> dict[str, Any]:
+    """Volume of the policy file, where there is one."""
+    content = policy(settings, model) or {}
+    return {"name": POLICY_VOLUME, "configMap": {"name": policy_name(model, policy_text(content))}}
+
+
+def router_variables(settings: Dynamo, model: ModelPlan) -> dict[str, str]:
+    """The router's flags as variables, for the endpoint picker, which takes no others of these flags."""
+    found = {"DYN_ROUTER_EVENT_THREADS": str(settings.router.threads)}
+    if policy(settings, model) is not None:
+        found["DYN_ROUTER_POLICY_CONFIG"] = f"{POLICY_FOLDER}/{POLICY_FILE}"
+    if settings.router.predicted_ttl is not None:
+        found["DYN_ROUTER_PREDICTED_TTL_SECS"] = f"{settings.router.predicted_ttl:g}"
+    return found

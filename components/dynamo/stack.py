@@ -8,13 +8,17 @@ import pulumi
 import pulumi_kubernetes as k8s
 
 from components.dynamo.access import DISCOVERY_ROLE, discovery_rules
+from components.dynamo.front import Front
 from components.dynamo.names import HTTP_PORT, frontend_service
 from components.dynamo.operator import DynamoPlatform
 from components.dynamo.serving import ModelGraph
 from components.platform.model import MODEL_SERVICE_ACCOUNT, PlatformRefs
 from components.serving import ModelIdentity, Prepull
+from components.serving.exposure import exposure
+from components.serving.flows import default_deny
 from components.serving.objects import Objects
 from headwater.plan import Plan
+from headwater.plan.dynamo_layout import entry
 
 
 class DynamoStack(pulumi.ComponentResource):
@@ -39,12 +43,30 @@ class DynamoStack(pulumi.ComponentResource):
         identity = ModelIdentity(f"{name}-identity", plan, platform, child)
         if plan.settings.weights.prepull:
             Prepull(f"{name}-prepull", plan, platform, child)
+        own_service = entry(plan.settings, plan.models) == "frontend"
+        front = None if own_service else Front(f"{name}-front", plan, platform, child)
+        if plan.settings.dynamo.isolate:
+            self._deny()
         after = [*operator.ready, identity, self._discovery(identity)]
         self.models = [
-            ModelGraph(f"{name}-{model.name}", plan, model, platform, after=after, opts=child) for model in plan.models
+            ModelGraph(f"{name}-{model.name}", plan, model, platform, front=front, after=after, opts=child)
+            for model in plan.models
         ]
-        self.endpoint = pulumi.Output.from_input(f"{_address(plan, platform.namespace_name)}/v1")
+        if front is not None:
+            front.by_body([*self.models])
+        address = front.address if front else _address(plan, platform.namespace_name)
+        self.endpoint = pulumi.Output.from_input(f"{address}/v1")
         self.register_outputs({"endpoint": self.endpoint})
+
+    def _deny(self) -> None:
+        """Deny by default; each model then allows what it needs."""
+        spec: Any = default_deny()
+        k8s.networking.v1.NetworkPolicy(
+            f"{self._objects.prefix}-default-deny",
+            metadata=self._objects.metadata("default-deny"),
+            spec=spec,
+            opts=self._objects.options(),
+        )
 
     def _discovery(self, identity: pulumi.Resource) -> pulumi.Resource:
         """The rights behind the models' service account."""
@@ -69,6 +91,9 @@ class DynamoStack(pulumi.ComponentResource):
 
 
 def _address(plan: Plan, namespace: str) -> str:
-    """The Service of the only model; with several, the form every model's Service has."""
+    """The only model's Service or load balancer; with several, the form every model's Service has."""
+    access = exposure(plan.settings.gateway)
     name = frontend_service(plan.models[0]) if len(plan.models) == 1 else "<model>-frontend"
+    if access.service_type == "LoadBalancer":
+        return access.address(f"{plan.models[0].name}-access.{namespace}.svc.cluster.local")
     return f"http://{name}.{namespace}.svc.cluster.local:{HTTP_PORT}"

@@ -2,31 +2,42 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from components.dynamo.arguments import COMMAND, worker_arguments
 from components.dynamo.images import worker_image
-from components.dynamo.model import MAIN, CompilationCache, Component, Multinode, ScalingAdapter
+from components.dynamo.model import MAIN, Component, Multinode, ScalingAdapter
+from components.dynamo.names import NIXL_PORT, SYSTEM_PORT, ports
 from components.platform.model import MODEL_SERVICE_ACCOUNT
 from components.serving import engine_container, pod_annotations, pod_labels, pod_spec
-from components.serving.environment import CACHE
 from components.serving.probes import STARTUP_PERIOD, startup_failures
 from components.serving.quantities import mebibytes
 from components.serving.security import USER
+from components.serving.weights import MODELS
 from headwater.plan import ModelPlan, Plan, Role
 from headwater.plan.dynamo_layout import component_name
 
 GRACE_SECONDS = 180
 """Time to finish the answers under way; the runtime gives up a little earlier by itself."""
 IMAGE_USER = 1000
-"""User ``dynamo`` of the images; its group is root's."""
-COMPILATION_CLAIM = "model-compilation"
+"""User ``dynamo`` of the images; its group is root's, and what the image holds is open to that group."""
+COMPILED = f"{MODELS}/.compiled"
+"""Compiled kernels on the volume all nodes share; the engine keeps versions and models apart by itself."""
 
 FABRIC = {"FI_EFA_USE_DEVICE_RDMA": "1", "FI_EFA_ENABLE_SHM_TRANSFER": "0", "FI_EFA_ENABLE_SHM": "0"}
 """Libfabric between GPUs of different nodes; its shared-memory path between processes of one node has no GPU memory."""
 
 
-def worker(plan: Plan, model: ModelPlan, role: Role, token_secret: str | None, *, elastic: bool) -> Component:
+def worker(
+    plan: Plan,
+    model: ModelPlan,
+    role: Role,
+    token_secret: str | None,
+    *,
+    elastic: bool,
+    sidecars: Sequence[dict[str, Any]] = (),
+) -> Component:
     """The component of a role.
 
     Args:
@@ -35,9 +46,9 @@ def worker(plan: Plan, model: ModelPlan, role: Role, token_secret: str | None, *
         role: the role.
         token_secret: Secret with the hub token, or None.
         elastic: something else sets the number of replicas after the start.
+        sidecars: containers beside the engine; the first answers requests for it.
     """
     name = component_name(role)
-    cache = CompilationCache(pvc_name=COMPILATION_CLAIM, mount_path=f"{CACHE}/vllm")
     return Component.model_validate(
         {
             "name": name,
@@ -46,20 +57,24 @@ def worker(plan: Plan, model: ModelPlan, role: Role, token_secret: str | None, *
             "multinode": Multinode(node_count=role.nodes) if role.nodes > 1 else None,
             "scaling_adapter": ScalingAdapter() if elastic else None,
             "shared_memory_size": mebibytes(role.pod.shared_memory_mib),
-            "compilation_cache": cache if plan.settings.dynamo.compilation_cache else None,
-            "pod_template": _pod(plan, model, role, token_secret),
+            "frontend_sidecar": sidecars[0]["name"] if sidecars else None,
+            "pod_template": _pod(plan, model, role, token_secret, sidecars),
         }
     )
 
 
-def _pod(plan: Plan, model: ModelPlan, role: Role, token_secret: str | None) -> dict[str, Any]:
+def _pod(
+    plan: Plan, model: ModelPlan, role: Role, token_secret: str | None, sidecars: Sequence[dict[str, Any]]
+) -> dict[str, Any]:
     container = engine_container(plan, model, role, token_secret=token_secret, env=_environment(model, role), name=MAIN)
-    if plan.settings.dynamo.compilation_cache:  # the operator sets it, to its own volume
-        container["env"] = [v for v in container["env"] if v["name"] != "VLLM_CACHE_ROOT"]
+    if plan.settings.dynamo.compilation_cache:
+        kept = [v for v in container["env"] if v["name"] != "VLLM_CACHE_ROOT"]
+        container["env"] = [*kept, {"name": "VLLM_CACHE_ROOT", "value": COMPILED}]
     container |= {
         "image": worker_image(plan, role),
         "command": list(COMMAND),
         "args": worker_arguments(plan, model, role),
+        "ports": ports(system=SYSTEM_PORT, nixl=NIXL_PORT),
         "startupProbe": _startup(role),
         "volumeMounts": [m for m in container["volumeMounts"] if m["mountPath"] != "/dev/shm"],
     }
@@ -69,14 +84,14 @@ def _pod(plan: Plan, model: ModelPlan, role: Role, token_secret: str | None) -> 
         plan,
         model,
         role,
-        containers=[container],
+        containers=[container, *sidecars],
         service_account=MODEL_SERVICE_ACCOUNT,
         grace_seconds=GRACE_SECONDS,
     )
     spec["automountServiceAccountToken"] = True  # discovery is by objects in the API server
     spec["volumes"] = [v for v in spec["volumes"] if v["name"] != "shm"]  # the operator brings /dev/shm
     if not role.pod.efa:
-        spec["securityContext"] |= {"runAsUser": IMAGE_USER, "runAsGroup": 0, "fsGroup": USER}
+        spec["securityContext"] |= {"runAsUser": USER, "runAsGroup": 0, "fsGroup": USER}
     metadata = {"labels": pod_labels(model, role), "annotations": pod_annotations()}
     return {"metadata": metadata, "spec": spec}
 

@@ -229,7 +229,7 @@ class Dynamo(Frozen):
         frontend: the servers in front of each model.
         gateway: ``frontend`` (a Service for each model), ``gatewayApi`` (one Gateway before the frontends), ``picker``
             (one Gateway, and Dynamo's endpoint picker instead of frontends), or ``auto``: a Gateway when there are
-            several models, the only model's Service otherwise.
+            several models, the only model's Service otherwise. ``headwater:llmd.gateway`` names its controller.
         planner: scale by Dynamo's Planner; without it KEDA scales on the frontend's metrics.
         kv_tiers: where KV cache may live, nearest first; default is the GPU, plus host memory where a model offloads.
         scheduling: ``grove`` (with KAI), ``lws`` (LeaderWorkerSet with Volcano), ``none``, or ``auto``: Grove when a
@@ -237,6 +237,7 @@ class Dynamo(Frozen):
         queue: the KAI queue, with Grove.
         compilation_cache: keep compiled kernels in a shared volume so that later starts skip the compilation; needs
             ``headwater:weights.cache: efs`` or ``fsx``.
+        isolate: default-deny network policies with the flows serving needs.
         privileged: run EFA workers privileged, as upstream asks for GPU memory registration; off gives ``IPC_LOCK``.
     """
 
@@ -250,6 +251,7 @@ class Dynamo(Frozen):
     scheduling: Literal["auto", "none", "grove", "lws"] = "auto"
     queue: Queue = Queue()
     compilation_cache: bool = False
+    isolate: bool = True
     privileged: bool = True
 
     @field_validator("version", "upgrade_from")

@@ -93,11 +93,15 @@ def _named(obj: Object) -> Iterator[Key]:
         store = _dig(spec, "secretStoreRef")
         yield str(store.get("kind", "SecretStore")), namespace, str(store.get("name"))
     elif kind in _ROUTES:
+        usual = "AIServiceBackend" if kind == "AIGatewayRoute" else "Service"
         for parent in spec.get("parentRefs") or []:
             yield parent.get("kind", "Gateway"), parent.get("namespace", namespace), parent["name"]
         for rule in spec.get("rules") or []:
             for backend in rule.get("backendRefs") or []:
-                yield backend.get("kind", "Service"), backend.get("namespace", namespace), backend["name"]
+                yield backend.get("kind", usual), backend.get("namespace", namespace), backend["name"]
+    elif kind == "AIServiceBackend":
+        backend = _dig(spec, "backendRef")
+        yield str(backend.get("kind")), namespace, str(backend.get("name"))
     elif kind == "InferencePool":
         picker = spec.get("endpointPickerRef") or {}
         yield picker.get("kind", "Service"), namespace, picker.get("name", "")
@@ -118,6 +122,19 @@ def _written(objects: list[Object]) -> Iterator[Key]:
         if obj.get("kind") == "ExternalSecret":
             target = _dig(obj, "spec", "target").get("name") or _key(obj)[2]
             yield "Secret", _namespace(obj), str(target)
+        elif obj.get("kind") == "DynamoGraphDeployment":
+            yield from _of_graph(obj)
+
+
+def _of_graph(graph: Object) -> Iterator[Key]:
+    """What Dynamo's operator makes of a graph, named after it and its components."""
+    namespace, name = _key(graph)[1:]
+    for component in _dig(graph, "spec").get("components") or []:
+        yield "Service", namespace, f"{name}-{component['name'].lower()}"
+        if "scalingAdapter" in component:
+            yield "DynamoGraphDeploymentScalingAdapter", namespace, f"{name}-{component['name'].lower()}"
+        if component.get("type") == "epp":
+            yield "InferencePool", namespace, f"{name}-pool"
 
 
 def _sections(route: Object, objects: list[Object]) -> Iterator[str]:

@@ -89,7 +89,8 @@ class InferenceGateway(pulumi.ComponentResource):
         policy = client_policy(GATEWAY_NAME, self._plan.settings.llmd)
         self._objects.custom("client-policy", CLIENT_TRAFFIC_POLICY, named, policy, after=[gateway])
         if self._platform.prometheus_url is not None:
-            metadata = {**named, "labels": dict(self._platform.monitor_labels)}
+            found_by = self._platform.monitor_labels
+            metadata = {**named, **({"labels": dict(found_by)} if found_by else {})}
             where = charts()["gateway-helm"].namespace
             self._objects.custom("monitor", POD_MONITOR, metadata, envoy_monitor(where, GATEWAY_NAME))
         return gateway

@@ -119,7 +119,8 @@ class LlmdStack(pulumi.ComponentResource):
     def _watch(self) -> None:
         """Alert rules and the dashboard."""
         named = self._objects.metadata("headwater-llm-d")
-        rules = {**named, "labels": dict(self._platform.monitor_labels)}
+        found_by = self._platform.monitor_labels  # an empty map is not stored, and would differ for ever
+        rules = {**named, **({"labels": dict(found_by)} if found_by else {})}
         groups = rule_groups(self._plan, self._platform.namespace_name)
         self._objects.custom("alerts", PROMETHEUS_RULE, rules, {"groups": groups})
         shown: Any = {**named, "labels": {"grafana_dashboard": "1"}}

@@ -1,4 +1,4 @@
-"""Dynamo's operator, and with Grove the schedulers of its gangs: KAI first, then Grove, then the operator.
+"""Dynamo's operator, and the schedulers of its gangs before it: KAI, then Grove; or Volcano for LeaderWorkerSets.
 
 The operator looks once, at its start, which of them the cluster has; enabled but absent, it does not start.
 """
@@ -13,6 +13,7 @@ import pulumi_kubernetes as k8s
 
 from components.dynamo.images import dynamo_image
 from components.dynamo.queues import API_VERSION, LEAF, ROOT, leaf_spec, root_spec
+from components.dynamo.upgrades import guard
 from components.platform.charts import merge, release
 from components.platform.model import PlatformRefs
 from components.platform.namespaces import namespace
@@ -77,14 +78,18 @@ class DynamoPlatform(pulumi.ComponentResource):
         self._name, self._plan, self._platform = name, plan, platform
         mirror = plan.settings.mirror
         before: list[pulumi.Resource] = []
-        if orchestrator(plan.settings, plan.models) == "grove":
+        placed_by = orchestrator(plan.settings, plan.models)
+        if placed_by == "grove":
             kai = self._chart("kai-scheduler", kai_values())
             before = [kai, self._chart("grove", grove_values(mirror), after=[kai]), *self._queues(kai)]
+        if placed_by == "lws":
+            before = [self._chart("volcano", {})]
         operator = self._chart(
             "dynamo-platform",
             operator_values(plan, platform.monitor_labels, platform.prometheus_url),
             after=before,
             version=dynamo_release(plan.settings),
+            hooks=guard(f"{name}-one-line-at-a-time"),
         )
         self.ready = [*before, operator]
         self.register_outputs({})
@@ -96,6 +101,7 @@ class DynamoPlatform(pulumi.ComponentResource):
         *,
         after: Sequence[pulumi.Resource] = (),
         version: str | None = None,
+        hooks: pulumi.ResourceHookBinding | None = None,
     ) -> k8s.helm.v3.Release:
         home = namespace(
             f"{self._name}-{key}-namespace",
@@ -117,6 +123,7 @@ class DynamoPlatform(pulumi.ComponentResource):
                 provider=self._platform.kubernetes,
                 depends_on=[*self._platform.ready, home, *after],
                 custom_timeouts=pulumi.CustomTimeouts(create="30m", update="30m", delete="20m"),
+                hooks=hooks,
             ),
         )
 

@@ -85,13 +85,16 @@ def _kinds(c: Config, cls: str) -> list[str]:
     if cls.startswith("Qwen") and c.get("use_sliding_window") and c.get("sliding_window"):
         first = number(c, "max_window_layers", default=0)
         return ["sliding" if i >= first else "full" for i in range(n)]
+    if cls.startswith("Cohere2"):
+        every = number(c, "sliding_window_pattern", default=4)
+        return ["full" if (i + 1) % every == 0 else "sliding" for i in range(n)]
     if cls.startswith("Mistral") and c.get("sliding_window"):
         return ["sliding"] * n
     return ["full"] * n
 
 
 _BIASED = ("Qwen2", "GptOss", "PhiFor")
-_NORMED = ("Qwen3", "Gemma3", "Gemma4")
+_NORMED = ("Qwen3", "Gemma3", "Gemma4", "Olmo", "HunYuan")
 _GATED = ("Qwen3Next", "Qwen3_5")
 
 
@@ -209,11 +212,12 @@ def read_attention(c: Config, cls: str) -> tuple[Layer, ...]:
     mlp = Mlp(dense_width, gated=not plain, bias=plain or bool(c.get("mlp_bias"))) if dense_width else None
     sparse = _is_sparse(c, cls, n) if moe else [False] * n
     beside = cls.startswith("Gemma4") and moe is not None
+    norms = 4 if cls == "Glm4ForCausalLM" else 1 if plain or cls.startswith("Cohere") else 2
     layers = []
     for mixer, holds in zip(_mixers(c, cls), sparse, strict=True):
         if not holds and mlp is None:
             raise SizingError("config.json: `intermediate_size` is missing for a dense layer")
-        layers.append(Layer(mixer, mlp if not holds or beside else None, moe if holds else None, 1 if plain else 2))
+        layers.append(Layer(mixer, mlp if not holds or beside else None, moe if holds else None, norms))
     return tuple(layers)
 
 
@@ -328,9 +332,24 @@ READERS: dict[str, Reader] = {
             "Qwen2ForCausalLM",
             "Qwen3ForCausalLM",
             "Qwen3VLForConditionalGeneration",
+            "Qwen2_5_VLForConditionalGeneration",
             "Phi3ForCausalLM",
             "PhiForCausalLM",
             "GraniteForCausalLM",
+            "SeedOssForCausalLM",
+            "SmolLM3ForCausalLM",
+            "InternLM2ForCausalLM",
+            "InternLM3ForCausalLM",
+            "CohereForCausalLM",
+            "Cohere2ForCausalLM",
+            "Olmo2ForCausalLM",
+            "Glm4ForCausalLM",
+            "OlmoeForCausalLM",
+            "BailingMoeForCausalLM",
+            "BailingMoeV2ForCausalLM",
+            "Ernie4_5ForCausalLM",
+            "Ernie4_5_MoeForCausalLM",
+            "HunYuanDenseV1ForCausalLM",
             "MiMoForCausalLM",
             "GemmaForCausalLM",
             "Gemma2ForCausalLM",

@@ -28,6 +28,18 @@ def _qwen(v: Config, out: int) -> Tower:
     return Tower(depth * _block(d, inner) + embed, projector, 16384, 4096 * 4096)
 
 
+def _qwen25(v: Config, hidden: int) -> Tower:
+    """Gated feed-forward with biases, one scale per norm; windows inside, so large images cost activation besides."""
+    d, inner, depth = v.get("hidden_size", 1280), v.get("intermediate_size", 3420), v.get("depth", 32)
+    patch, merge = v.get("patch_size", 14), v.get("spatial_merge_size", 2)
+    wide = merge * merge * d
+    block = 4 * d * d + 4 * d + 3 * d * inner + 2 * inner + d + 2 * d
+    merger = d + wide * wide + wide + wide * hidden + hidden
+    return Tower(
+        depth * block + 3 * v.get("temporal_patch_size", 2) * patch * patch * d, merger, 16384, 3584 * 3584, exact=False
+    )
+
+
 def _siglip(v: Config, hidden: int) -> Tower:
     d, inner, depth = v.get("hidden_size", 1152), v.get("intermediate_size", 4304), v.get("num_hidden_layers", 27)
     side, patch = v.get("image_size", 896), v.get("patch_size", 14)
@@ -62,6 +74,8 @@ def tower_from_config(v: Config | None, cls: str, hidden: int, merge: int = 2) -
         return None
     if "vt_hidden_size" in v:
         return _moon(v, hidden)
+    if cls.startswith("Qwen2_5_VL"):
+        return _qwen25(v, v.get("out_hidden_size", hidden))
     if "depth" in v:
         return _qwen(v, v.get("out_hidden_size", hidden))
     if cls.startswith("Gemma3"):

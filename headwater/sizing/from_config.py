@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from headwater.catalog.architecture import Architecture, Layer
-from headwater.refusal import nearest
+from headwater.sizing.config_classes import TIED_BY_DEFAULT, nearest_class, usual_keys
 from headwater.sizing.config_layers import READERS, head_dim, number
 from headwater.sizing.config_quant import format_from_quantization
 from headwater.sizing.config_tower import tower_from_config
@@ -61,9 +61,12 @@ def architecture_from_config(
     text = _text(content, cls)
     quantization = text.get("quantization_config") or content.get("quantization_config") or quantization
     if cls not in READERS:
-        near = nearest(cls, READERS)
-        hint = f"the nearest we model is {near}" if near else "we model " + ", ".join(sorted(READERS))
-        raise SizingError(f"architecture class {cls} is not modelled; {hint}. Its memory is not guessed from that one")
+        near = nearest_class(cls, text, READERS)
+        raise SizingError(
+            f"architecture class {cls} is not modelled; the nearest we model is {near}. "
+            "Its memory is not guessed from that one"
+        )
+    text = usual_keys(text, cls)
     arch = _architecture(content, text, cls)
     dtype = str(
         text.get("torch_dtype") or text.get("dtype") or content.get("torch_dtype") or content.get("dtype") or "bfloat16"
@@ -163,7 +166,7 @@ def _architecture(content: Config, c: Config, cls: str) -> Architecture:
         layers=layers,
         hidden=hidden,
         vocabulary=number(c, "vocab_size"),
-        tied=bool(c.get("tie_word_embeddings", cls.startswith("Gemma"))),
+        tied=bool(c.get("tie_word_embeddings", cls.startswith(TIED_BY_DEFAULT))),
         max_position=_context(c),
         rotary=rotary,
         rope_length=length,

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import pulumi
@@ -12,6 +14,7 @@ from pulumi.runtime import MockCallArgs, MockResourceArgs, Mocks, set_mocks
 from components.llmd import LlmdStack
 from components.platform.model import PlatformRefs
 from headwater.plan import Plan
+from tests.llmd.cases import ALL
 
 NAMESPACE = "models"
 
@@ -106,8 +109,8 @@ def _whole(value: Any) -> Any:
     return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
-def world(plan: Plan, **refs: Any) -> World:
-    """What the llm-d stack makes of a plan."""
+def world(plan: Plan, make: Callable[..., Any] = LlmdStack, **refs: Any) -> World:
+    """What the llm-d stack, or another serving stack, makes of a plan."""
     recorder = _Recorder()
     set_mocks(recorder, preview=False)
     endpoints: list[str] = []
@@ -127,9 +130,15 @@ def world(plan: Plan, **refs: Any) -> World:
             "prometheus_url": "http://prometheus.monitoring.svc.cluster.local:9090",
         }
         watched = pulumi.ResourceOptions(transformations=[remember])
-        stack = LlmdStack("serving", plan, PlatformRefs(**{**values, **refs}), watched)
+        stack = make("serving", plan, PlatformRefs(**{**values, **refs}), watched)
         return stack.endpoint.apply(endpoints.append)
 
     evaluate()
     made = [r for r in recorder.resources if not r.type.startswith(("headwater:", "pulumi:"))]
     return World(made, endpoints[0], options)
+
+
+@cache
+def rendered(case: str, accelerator: str) -> World:
+    """The world of a sample plan, evaluated once; nobody changes it."""
+    return world(ALL[case](accelerator))

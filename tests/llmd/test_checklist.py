@@ -16,8 +16,8 @@ from components.platform.gpu_specs import node_class_spec
 from components.platform.operators import lws_values
 from headwater.catalog.releases import bundles, charts, engines, images
 from tests.factories import disaggregated_model, make_model, make_plan, make_role
-from tests.llmd.cases import ALL, VARIANTS, llmd, one_server
-from tests.llmd.world import world
+from tests.llmd.cases import ALL, llmd, one_server
+from tests.llmd.world import rendered, world
 
 HERE = "tests.llmd."
 CHECKLIST = {
@@ -127,7 +127,7 @@ def test_the_nodes_driver_is_new_enough_for_the_engines_cuda():
 
 @pytest.mark.parametrize("case", sorted(ALL))
 def test_every_engine_has_a_user_name(case):
-    for pod in world(ALL[case]("h200")).pods():
+    for pod in rendered(case, "h200").pods():
         assert {"name": "USER", "value": "headwater"} in pod["spec"]["containers"][0]["env"]
 
 
@@ -139,7 +139,7 @@ def test_shared_memory_fits_inside_the_memory_limit(case):
 
 
 def test_a_standalone_proxy_is_beside_its_picker():
-    made = world(VARIANTS["standalone"]("h100"))
+    made = rendered("standalone", "h100")
     assert made.release("qwen")["router"]["proxy"]["mode"] == "sidecar"
     assert made.one("Service", "qwen-access").spec["selector"] == {"llm-d-router-gateway": "qwen-epp"}
 
@@ -163,5 +163,5 @@ def test_a_header_with_an_underscore_does_not_cost_the_request():
 
 @pytest.mark.parametrize("case", sorted(ALL))
 def test_no_placement_asks_for_labels_nodes_may_not_have(case):
-    for made in world(ALL[case]("h200")).all("DisaggregatedSet"):
+    for made in rendered(case, "h200").all("DisaggregatedSet"):
         assert "placementPolicy" not in made.spec

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from tests.factories import disaggregated_model, make_plan, multi_node_model
-from tests.llmd.cases import ALL, CASES, VARIANTS, llmd, one_server
-from tests.llmd.world import world
+from tests.llmd.cases import ALL, llmd, one_server
+from tests.llmd.world import rendered, world
 
 METADATA = "169.254.169.254/32"
 
@@ -27,7 +27,7 @@ def sources(spec, port):
 
 @pytest.mark.parametrize("case", sorted(ALL))
 def test_the_namespace_denies_both_ways_by_default(case):
-    deny = policy(world(ALL[case]("h100")), "default-deny")
+    deny = policy(rendered(case, "h100"), "default-deny")
     assert deny == {"podSelector": {}, "policyTypes": ["Ingress", "Egress"]}
 
 
@@ -47,7 +47,7 @@ def test_every_model_pod_and_picker_has_its_flows(case):
 
 @pytest.mark.parametrize("case", sorted(ALL))
 def test_no_pod_reaches_the_nodes_metadata_service(case):
-    for made in world(ALL[case]("h100")).all("NetworkPolicy"):
+    for made in rendered(case, "h100").all("NetworkPolicy"):
         for rule in made.spec.get("egress", []):
             for peer in rule.get("to", []):
                 block = peer.get("ipBlock")
@@ -80,11 +80,11 @@ def test_servers_that_work_together_reach_each_other_on_any_port_and_nobody_else
 
 
 def test_kv_events_are_open_to_the_picker_only():
-    made = world(CASES["precise"]("h100"))
+    made = rendered("precise", "h100")
     spec = policy(made, "qwen-servers")
     for port in (5556, 5559):
         assert sources(spec, port) == [{"podSelector": {"matchLabels": {"llm-d-router-gateway": "qwen-epp"}}}]
-    assert sources(policy(world(CASES["prefix"]("h100")), "qwen-servers"), 5556) == []
+    assert sources(policy(rendered("prefix", "h100"), "qwen-servers"), 5556) == []
 
 
 def test_the_picker_is_asked_by_the_gateway_only():
@@ -95,7 +95,7 @@ def test_the_picker_is_asked_by_the_gateway_only():
 
 
 def test_a_standalone_proxy_is_open_on_its_port_and_its_picker_on_none():
-    spec = policy(world(VARIANTS["standalone"]("h100")), "qwen-picker")
+    spec = policy(rendered("standalone", "h100"), "qwen-picker")
     assert sources(spec, 8081) == ["anyone"]
     assert sources(spec, 9002) == []
 
@@ -113,9 +113,9 @@ def test_metrics_are_open_to_prometheus_and_only_where_there_is_one():
 
 def test_pod_identity_is_reached_where_weights_come_from_a_mirror():
     agent = {"ipBlock": {"cidr": "169.254.170.23/32"}}
-    mirrored = policy(world(VARIANTS["mirrored"]("h100")), "qwen-servers")
+    mirrored = policy(rendered("mirrored", "h100"), "qwen-servers")
     assert [r["ports"] for r in mirrored["egress"] if r["to"] == [agent]] == [[{"port": 80, "protocol": "TCP"}]]
-    assert "169.254.170.23" not in str(policy(world(CASES["prefix"]("h100")), "qwen-servers"))
+    assert "169.254.170.23" not in str(policy(rendered("prefix", "h100"), "qwen-servers"))
 
 
 def test_isolation_can_be_turned_off_in_the_stack_file():
@@ -123,6 +123,6 @@ def test_isolation_can_be_turned_off_in_the_stack_file():
 
 
 def test_proxies_in_the_models_namespace_have_flows_of_their_own():
-    spec = policy(world(VARIANTS["agentgateway"]("h100")), "inference-gateway")
+    spec = policy(rendered("agentgateway", "h100"), "inference-gateway")
     assert spec["podSelector"] == {"matchLabels": {"gateway.networking.k8s.io/gateway-name": "inference-gateway"}}
     assert [p["port"] for r in spec["egress"] if "llm-d-router-gateway" in str(r) for p in r["ports"]] == [9002]

@@ -6,8 +6,8 @@ import pytest
 
 from headwater.catalog.releases import charts
 from tests.factories import disaggregated_model, make_plan, multi_node_model
-from tests.llmd.cases import ALL, VARIANTS, llmd, one_server
-from tests.llmd.world import NAMESPACE, world
+from tests.llmd.cases import ALL, llmd, one_server
+from tests.llmd.world import NAMESPACE, rendered, world
 
 PREFIX = "service.beta.kubernetes.io/aws-load-balancer"
 
@@ -29,7 +29,7 @@ def test_nothing_is_exposed_unless_the_stack_file_says_so():
 
 @pytest.mark.parametrize("case", sorted(set(ALL) - {"public"}))
 def test_no_load_balancer_faces_the_internet_by_itself(case):
-    made = world(ALL[case]("h100"))
+    made = rendered(case, "h100")
     assert "internet-facing" not in str([r.inputs for r in made.resources])
 
 
@@ -108,13 +108,13 @@ def test_clients_choose_neither_endpoint_nor_a_priority_they_were_not_given(obje
 
 
 def test_headers_of_the_routing_protocol_are_never_removed_after_the_picker_set_them():
-    for route in world(VARIANTS["several-models"]("h200")).all("HTTPRoute"):
+    for route in rendered("several-models", "h200").all("HTTPRoute"):
         assert "RequestHeaderModifier" not in str(route.spec)
 
 
 def test_long_answers_are_not_cut():
     for case in ("public", "several-models", "agentgateway"):
-        made = world(VARIANTS[case]("h200"))
+        made = rendered(case, "h200")
         for route in (*made.all("HTTPRoute"), *made.all("AIGatewayRoute")):
             assert {r["timeouts"]["request"] for r in route.spec["rules"]} == {"0s"}
 
@@ -147,7 +147,7 @@ def test_more_models_than_one_route_takes_get_several():
 
 
 def test_agentgateway_reads_the_model_from_the_body_before_routing():
-    made = world(VARIANTS["agentgateway"]("h100"))
+    made = rendered("agentgateway", "h100")
     assert made.release("agentgateway")["inferenceExtension"] == {"enabled": True}
     traffic = made.one("AgentgatewayPolicy").spec["traffic"]
     assert traffic["phase"] == "PreRouting"
@@ -160,7 +160,7 @@ def test_agentgateway_reads_the_model_from_the_body_before_routing():
 
 
 def test_standalone_has_no_gateway_and_every_model_its_own_service():
-    made = world(VARIANTS["standalone"]("h100"))
+    made = rendered("standalone", "h100")
     for kind in ("Gateway", "GatewayClass", "HTTPRoute", "EnvoyProxy", "AIGatewayRoute"):
         assert not made.all(kind)
     service = made.one("Service", "qwen-access").spec
@@ -176,7 +176,7 @@ def test_standalone_with_one_model_names_its_service():
 
 
 def test_priorities_are_objects_of_the_routers_own_group():
-    made = world(VARIANTS["flow-control"]("h100"))
+    made = rendered("flow-control", "h100")
     found = {o.inputs["metadata"]["name"]: o for o in made.all("InferenceObjective")}
     assert {n: o.spec["priority"] for n, o in found.items()} == {"qwen-interactive": 100, "qwen-batch": -10}
     for objective in found.values():
@@ -187,7 +187,7 @@ def test_priorities_are_objects_of_the_routers_own_group():
 
 
 def test_istio_gets_its_extension_its_label_and_its_provider():
-    made = world(VARIANTS["istio"]("h100"))
+    made = rendered("istio", "h100")
     assert made.release("istiod")["env"] == {"ENABLE_GATEWAY_API_INFERENCE_EXTENSION": "true"}
     assert made.release("qwen")["provider"] == {"name": "istio"}
     gateway = made.one("Gateway")

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from tests.factories import make_model, make_plan, make_role, multi_node_model
-from tests.llmd.cases import ALL, CASES, VARIANTS, one_server
-from tests.llmd.world import world
+from tests.llmd.cases import ALL, CASES, one_server
+from tests.llmd.world import rendered, world
 
 
 def names(options):
@@ -15,7 +15,7 @@ def names(options):
 
 @pytest.mark.parametrize("case", sorted(ALL))
 def test_every_kubernetes_object_goes_to_our_cluster_and_has_a_parent(case):
-    made = world(ALL[case]("h100"))
+    made = rendered(case, "h100")
     for resource in made.resources:
         options = made.options[resource.urn]
         assert options.parent is not None
@@ -53,7 +53,7 @@ def test_a_scaler_goes_before_what_it_scales():
 
 
 def test_objectives_wait_for_their_definitions_and_pools():
-    made = world(VARIANTS["flow-control"]("h100"))
+    made = rendered("flow-control", "h100")
     objective = made.all("InferenceObjective")[0]
     assert "serving-qwen-router" in names(made.options[objective.urn])
     router = next(r for r in made.all("Release") if r.inputs["name"] == "qwen")
@@ -64,7 +64,7 @@ def test_objectives_wait_for_their_definitions_and_pools():
 
 @pytest.mark.parametrize("case", sorted(CASES))
 def test_without_objectives_the_routers_own_kinds_are_not_needed(case):
-    assert not [r for r in world(CASES[case]("h200")).resources if r.kind == "ConfigFile"]
+    assert not [r for r in rendered(case, "h200").resources if r.kind == "ConfigFile"]
 
 
 def test_logical_names_are_stable_and_readable():

@@ -5,14 +5,14 @@ from __future__ import annotations
 import pytest
 
 from tests.llmd.cases import ACCELERATORS, ALL
-from tests.llmd.world import world
+from tests.llmd.world import rendered, world
 from tests.validators.graph import judges, resource_findings
 
 
 @pytest.mark.parametrize("accelerator", ACCELERATORS)
 @pytest.mark.parametrize("case", sorted(ALL))
 def test_every_object_passes_the_judges(case, accelerator, shared):
-    made = world(ALL[case](accelerator))
+    made = rendered(case, accelerator)
     bench = judges(shared)
     found = {r.urn: f for r in made.resources if (f := resource_findings(r, bench))}
     assert not found
@@ -27,7 +27,7 @@ def test_the_same_plan_gives_the_same_resources(case):
 
 @pytest.mark.parametrize("case", sorted(ALL))
 def test_every_object_name_fits_and_is_made_once(case):
-    made = world(ALL[case]("h100")).resources
+    made = rendered(case, "h100").resources
     names = [
         (r.type, r.inputs["metadata"].get("namespace"), r.inputs["metadata"]["name"])
         for r in made

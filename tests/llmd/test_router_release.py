@@ -11,7 +11,7 @@ from headwater.catalog.releases import charts, images
 from headwater.plan import Parallel
 from tests.factories import disaggregated_model, make_model, make_plan, make_role, multi_node_model
 from tests.llmd.cases import ALL, CASES, llmd, offloaded, one_server, wide
-from tests.llmd.world import NAMESPACE, world
+from tests.llmd.world import NAMESPACE, rendered, world
 
 
 def values(plan, name="qwen", **refs):
@@ -50,7 +50,7 @@ def test_chart_versions_are_exact_and_obsolete_charts_are_absent():
 
 @pytest.mark.parametrize("case", sorted(ALL))
 def test_images_are_pinned_and_never_moving(case):
-    text = str([r.inputs for r in world(ALL[case]("h200")).resources])
+    text = str([r.inputs for r in rendered(case, "h200").resources])
     assert not re.search(r"[:']main\b|:latest\b|nightly|llm-d-cuda|llm-d-aws|'tag': 'v\d'", text)
     assert "pullPolicy': 'Always" not in text
 
@@ -205,7 +205,7 @@ def test_tier_capacity_follows_the_plans_bytes():
 
 
 def test_a_mirror_moves_every_image():
-    made = world(ALL["mirrored"]("h100"))
+    made = rendered("mirrored", "h100")
     own = [r for r in made.resources if r.kind in ("Deployment", "Release")]
     text = str([r.inputs for r in own])
     for registry in ("ghcr.io/llm-d/llm-d-router", "docker.io/vllm", "public.ecr.aws/aws-cli"):

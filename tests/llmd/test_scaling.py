@@ -11,7 +11,7 @@ from headwater.plan import Parallel
 from headwater.settings.llmd import Autoscaling
 from tests.factories import make_model, make_plan, make_role, multi_node_model
 from tests.llmd.cases import ALL, llmd, one_server
-from tests.llmd.world import world
+from tests.llmd.world import rendered, world
 
 
 def elastic(role="serve", replicas=(1, 3), **changes):
@@ -44,7 +44,7 @@ def test_the_query_names_namespace_service_and_model():
 
 @pytest.mark.parametrize("case", sorted(ALL))
 def test_no_trigger_multiplies_replicas(case):
-    for made in world(ALL[case]("h200")).all("ScaledObject"):
+    for made in rendered(case, "h200").all("ScaledObject"):
         assert {t["metricType"] for t in made.spec["triggers"]} == {"AverageValue"}
 
 
@@ -146,7 +146,7 @@ def test_a_scaled_role_of_a_set_leaves_its_replicas_to_the_scaler():
 
 def test_the_workload_variant_autoscaler_is_gone():
     for case in ALL:
-        assert not world(ALL[case]("h100")).all("VariantAutoscaling")
+        assert not rendered(case, "h100").all("VariantAutoscaling")
 
 
 def test_kubernetes_own_autoscaler_reads_the_engines_through_an_adapter():
@@ -163,7 +163,7 @@ def test_kubernetes_own_autoscaler_reads_the_engines_through_an_adapter():
 
 def test_the_adapter_is_there_only_for_kubernetes_own_autoscaler():
     for case in set(ALL) - {"hpa"}:
-        assert not [r for r in world(ALL[case]("h100")).all("Release") if "adapter" in r.inputs["chart"]]
+        assert not [r for r in rendered(case, "h100").all("Release") if "adapter" in r.inputs["chart"]]
 
 
 @given(st.floats(0.5, 1000), st.integers(1, 512))

@@ -7,7 +7,7 @@ import pytest
 from tests.factories import disaggregated_model, make_plan
 from tests.llmd.cases import ALL
 from tests.llmd.test_servers import engine, env
-from tests.llmd.world import world
+from tests.llmd.world import rendered, world
 
 
 def containers(pod):
@@ -16,7 +16,7 @@ def containers(pod):
 
 @pytest.mark.parametrize("case", sorted(ALL))
 def test_model_pods_have_no_service_account_token(case):
-    made = world(ALL[case]("h200"))
+    made = rendered(case, "h200")
     for pod in made.pods():
         assert pod["spec"]["automountServiceAccountToken"] is False
         assert pod["spec"]["serviceAccountName"] == "model-server"
@@ -25,7 +25,7 @@ def test_model_pods_have_no_service_account_token(case):
 
 @pytest.mark.parametrize("case", sorted(ALL))
 def test_pods_without_efa_meet_the_restricted_standard(case):
-    for pod in world(ALL[case]("h100")).pods():
+    for pod in rendered(case, "h100").pods():
         if "vpc.amazonaws.com/efa" in engine(pod)["resources"]["limits"]:
             continue
         security = pod["spec"]["securityContext"]
@@ -48,7 +48,7 @@ def test_efa_costs_one_capability_and_only_the_engine():
 
 @pytest.mark.parametrize("case", sorted(ALL))
 def test_nothing_of_the_host_is_shared(case):
-    for pod in world(ALL[case]("h200")).pods():
+    for pod in rendered(case, "h200").pods():
         assert not {"hostNetwork", "hostPID", "hostIPC"} & set(pod["spec"])
         assert not [v for v in pod["spec"]["volumes"] if "hostPath" in v]
         assert not [c for c in containers(pod) if c["securityContext"].get("privileged")]
@@ -56,7 +56,7 @@ def test_nothing_of_the_host_is_shared(case):
 
 @pytest.mark.parametrize("case", sorted(ALL))
 def test_the_hub_token_is_a_reference_and_nothing_else(case):
-    for pod in world(ALL[case]("h200")).pods():
+    for pod in rendered(case, "h200").pods():
         assert env(engine(pod))["HF_TOKEN"] == {"secretKeyRef": {"name": "hugging-face", "key": "HF_TOKEN"}}
         assert "hf_" not in str(pod)
 
@@ -69,7 +69,7 @@ def test_without_a_token_none_is_mentioned():
 
 @pytest.mark.parametrize("case", sorted(ALL))
 def test_every_container_has_requests_and_a_memory_limit(case):
-    for pod in world(ALL[case]("h200")).pods():
+    for pod in rendered(case, "h200").pods():
         for container in containers(pod):
             assert {"cpu", "memory"} <= set(container["resources"]["requests"])
             assert "memory" in container["resources"]["limits"]

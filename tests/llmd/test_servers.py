@@ -11,7 +11,7 @@ from headwater.catalog.releases import images
 from headwater.plan import EngineArg, Parallel
 from tests.factories import disaggregated_model, make_model, make_plan, make_role, multi_node_model
 from tests.llmd.cases import ALL, CASES, llmd, one_server, wide
-from tests.llmd.world import world
+from tests.llmd.world import rendered, world
 
 
 def engine(pod):
@@ -69,7 +69,7 @@ def test_prefill_and_decode_are_one_disaggregated_set():
 
 @pytest.mark.parametrize("case", ["two-nodes", "disaggregated", "wide-ep"])
 def test_groups_roll_one_at_a_time_without_spare_gpus(case):
-    made = world(CASES[case]("h200"))
+    made = rendered(case, "h200")
     specs = [r.spec for r in made.all("LeaderWorkerSet")]
     specs += [role["spec"] for r in made.all("DisaggregatedSet") for role in r.spec["roles"]]
     assert specs
@@ -112,7 +112,7 @@ def test_every_argument_of_the_plan_reaches_the_engine_unchanged():
 @pytest.mark.parametrize("case", sorted(ALL))
 def test_no_argument_stands_twice_and_every_one_is_known_to_the_engine(case, shared):
     surface = json.loads((shared / "data" / "vllm_surface.json").read_text())["versions"]["0.26.0"]
-    for pod in world(ALL[case]("h200")).pods():
+    for pod in rendered(case, "h200").pods():
         words = engine(pod)["args"]
         flags = [w.partition("=")[0] for w in words if w.startswith("--")]
         assert len(flags) == len(set(flags))
@@ -182,7 +182,7 @@ def test_the_engine_is_told_the_block_size_the_picker_counts_in():
 
 
 def test_the_render_service_finds_the_servers_and_nothing_else():
-    made = world(CASES["precise"]("h100"))
+    made = rendered("precise", "h100")
     service = made.one("Service", "qwen-render").spec
     assert service["selector"].items() <= made.pods()[0]["metadata"]["labels"].items()
     assert service["ports"][0]["targetPort"] == 8000
@@ -191,7 +191,7 @@ def test_the_render_service_finds_the_servers_and_nothing_else():
 
 @pytest.mark.parametrize("case", sorted(set(CASES) - {"precise"}))
 def test_other_paths_publish_no_events(case):
-    made = world(CASES[case]("h200"))
+    made = rendered(case, "h200")
     assert "--kv-events-config" not in str(made.pods())
     assert not [s for s in made.all("Service") if s.inputs["metadata"]["name"].endswith("-render")]
 
@@ -292,7 +292,7 @@ def test_efa_devices_follow_the_instance_type_on_both_sides(accelerator):
 
 @pytest.mark.parametrize("case", sorted(ALL))
 def test_efa_pods_run_the_image_that_carries_it_and_others_do_not(case):
-    for pod in world(ALL[case]("h200")).pods():
+    for pod in rendered(case, "h200").pods():
         container = engine(pod)
         efa = "vpc.amazonaws.com/efa" in container["resources"]["limits"]
         assert ("deep-learning-containers" in container["image"]) == efa
@@ -319,7 +319,7 @@ def test_prefill_and_decode_share_a_zone_and_avoid_each_others_host():
 
 
 def test_no_exclusive_topology_that_a_one_zone_pool_could_never_give():
-    assert "exclusive-topology" not in str([r.inputs for r in world(CASES["two-nodes"]("h100")).resources])
+    assert "exclusive-topology" not in str([r.inputs for r in rendered("two-nodes", "h100").resources])
 
 
 @pytest.mark.parametrize("case", sorted(ALL))

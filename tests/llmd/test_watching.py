@@ -10,8 +10,8 @@ import pytest
 from components.llmd.alerts import model_alerts
 from components.llmd.dashboard import dashboard, dashboard_text
 from tests.factories import make_model, make_plan, make_role
-from tests.llmd.cases import ALL, CASES, one_server, wide
-from tests.llmd.world import world
+from tests.llmd.cases import ALL, one_server, wide
+from tests.llmd.world import rendered, world
 from tests.validators import promql
 
 LEGACY = re.compile(r"inference_(objective|pool|extension|model)_|kvcache_|gpu_cache_usage|llm_d_inference_scheduler")
@@ -50,7 +50,7 @@ def test_engines_are_scraped_by_their_own_port():
 
 @pytest.mark.parametrize("case", sorted(ALL))
 def test_every_scraped_port_exists_on_every_selected_pod(case):
-    made = world(ALL[case]("h200"))
+    made = rendered(case, "h200")
     for monitor in made.all("PodMonitor"):
         labels = monitor.spec["selector"]["matchLabels"]
         for pod in made.pods():
@@ -120,7 +120,7 @@ def test_every_alert_is_one_series_of_known_metrics(case):
 
 @pytest.mark.parametrize("case", ["prefix", "wide-ep"])
 def test_the_dashboard_is_found_by_grafana_and_reads_only_known_metrics(case):
-    made = world(CASES[case]("h200")).one("ConfigMap", "headwater-llm-d")
+    made = rendered(case, "h200").one("ConfigMap", "headwater-llm-d")
     assert made.inputs["metadata"]["labels"] == {"grafana_dashboard": "1"}
     text = made.inputs["data"]["headwater-llm-d.json"]
     assert metrics(text) <= KNOWN | {"llm_d_epp_ready_endpoints"}

@@ -61,7 +61,7 @@ def evaluate(stack_file: Path, project_dir: Path) -> Graph:
         )
         _run(project, monitor)
 
-    with loop.files_alone(), contextlib.redirect_stdout(sys.stderr), warnings.catch_warnings():
+    with loop.files_alone(), loop.no_collection(), contextlib.redirect_stdout(sys.stderr), warnings.catch_warnings():
         warnings.simplefilter("ignore", DeprecationWarning)  # the SDKs deprecate parts of themselves at import
         contextvars.copy_context().run(start)
     return Graph(
@@ -78,12 +78,13 @@ def _run(project: Project, monitor: Monitor) -> None:
     """Run the program against the monitor; the first thing that went wrong is what is raised."""
     raised: list[BaseException] = []
 
-    def program() -> None:
+    async def program() -> None:
         try:
             runpy.run_path(str(project.main), run_name="__main__")
         except BaseException as error:
             raised.append(error)
             raise
+        await loop.settle(lambda: len(sdk.SETTINGS.outputs))
 
     failed = True
     try:
@@ -103,11 +104,13 @@ def _run(project: Project, monitor: Monitor) -> None:
 
 def _translated(error: BaseException, project: Project) -> BaseException:
     """A refusal or an engine's error as it is; anything else as a bug with its line."""
-    seen: BaseException | None = error
-    while seen is not None:
-        if hasattr(seen, "faults") or isinstance(seen, PreviewError):
-            return seen
-        seen = seen.__cause__ or seen.__context__
+    looked_at: list[BaseException] = []
+    link: BaseException | None = error
+    while link is not None and link not in looked_at:  # the SDK raises an exception from itself: a ring
+        if hasattr(link, "faults") or isinstance(link, PreviewError):
+            return link
+        looked_at.append(link)
+        link = link.__cause__ or link.__context__
     where = ""
     for frame in traceback.extract_tb(error.__traceback__):
         path = Path(frame.filename)

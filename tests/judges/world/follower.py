@@ -10,6 +10,7 @@ from .charts import CHART_LABEL
 from .controllers import start_karpenter, start_lws, stop_lws, values_of
 from .controlplane import ControlPlane
 from .daemon import Daemon
+from .external_secrets import ExternalSecrets
 from .graphs import GraphOperator
 from .kube import KubeError
 
@@ -17,7 +18,7 @@ Object = dict[str, Any]
 
 
 class Follower:
-    """Starts and ends Karpenter, the LWS controller and the graph operator as their charts come and go.
+    """Starts and ends Karpenter, the LWS controller and the stand-in operators as their charts come and go.
 
     Attributes:
         installed: charts whose echo is in the cluster now, by name.
@@ -29,7 +30,7 @@ class Follower:
         self.installed: dict[str, Object] = {}
         self.history: list[str] = []
         self.errors: list[Exception] = []
-        self._running: dict[str, Daemon | GraphOperator] = {}
+        self._running: dict[str, Daemon | GraphOperator | ExternalSecrets] = {}
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run, name="follower", daemon=True)
         self._thread.start()
@@ -62,7 +63,7 @@ class Follower:
             self.history.append(f"+{name}")
 
     def _begin(self, name: str, echo: Object) -> None:
-        start: dict[str, Callable[[], Daemon | GraphOperator]] = {
+        start: dict[str, Callable[[], Daemon | GraphOperator | ExternalSecrets]] = {
             "karpenter": lambda: start_karpenter(
                 self._plane,
                 self._binaries["karpenter-aws"],
@@ -72,13 +73,14 @@ class Follower:
             ),
             "lws": lambda: start_lws(self._plane, self._binaries["lws-controller"]),
             "dynamo-platform": lambda: GraphOperator(self._plane.kube),
+            "external-secrets": lambda: ExternalSecrets(self._plane.kube),
         }
         if name in start:
             self._running[name] = start[name]()
 
     def _end(self, name: str) -> None:
         running = self._running.pop(name, None)
-        if isinstance(running, GraphOperator):
+        if isinstance(running, GraphOperator | ExternalSecrets):
             running.close()
         elif running is not None and name == "lws":
             stop_lws(self._plane, running)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import yaml
 
-from tests.dynamo.cases import ACCELERATORS, ALL, CASES, VARIANTS, world
+from tests.dynamo.shapes import ACCELERATORS, ALL, CASES, VARIANTS, world
 from tests.llmd.golden import _Dumper
 
 FOLDER = Path(__file__).parent / "golden"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.dynamo.cases import ACCELERATORS, ALL, world
+from tests.dynamo.shapes import ACCELERATORS, ALL, world
 from tests.validators.graph import judges, resource_findings
 
 

@@ -12,7 +12,7 @@ from headwater.catalog.dynamo_surface import dynamo_surface
 from headwater.catalog.engine_surface import surface
 from headwater.catalog.releases import engines
 from headwater.plan.model import EngineArg
-from tests.dynamo.cases import ALL, plan, world
+from tests.dynamo.shapes import ALL, plan, world
 from tests.factories import disaggregated_model, make_model, make_role, multi_node_model
 from tests.llmd.cases import one_server
 

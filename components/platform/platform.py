@@ -24,6 +24,7 @@ from components.platform.models import ModelNamespace
 from components.platform.monitoring import Monitoring, prometheus_url
 from components.platform.network import make_network
 from components.platform.operators import Operators
+from components.platform.preflight import Preflight
 from components.platform.secrets import TOKEN_SECRET, TokenSecret
 from components.platform.shared_cache import SharedCache
 from components.platform.site import make_site
@@ -49,6 +50,8 @@ class Platform(pulumi.ComponentResource):
         site = make_site(name, plan, self)
         inside = pulumi.ResourceOptions(parent=self, providers=[site.aws])
 
+        if settings.cluster.preflight:
+            Preflight(f"{name}-preflight", site, inside)
         network = make_network(f"{name}-network", site, inside)
         cluster = make_cluster(f"{name}-cluster", site, network, inside)
         base: list[pulumi.Resource] = list(cluster.ready)

@@ -27,6 +27,10 @@ RESERVED_TAGS = ("aws:", "headwater:", "kubernetes.io/", "karpenter.", "eks:")
 """Tag keys that somebody else writes, by prefix."""
 
 
+def _printable(text: str) -> str:
+    return "".join(letter if letter.isprintable() else "?" for letter in text[:40])
+
+
 class PublicEndpoint(Frozen):
     """The API endpoint is reachable from these networks, and from nowhere else outside the VPC.
 
@@ -59,6 +63,7 @@ class Cluster(Frozen):
         deletion_protection: EKS itself refuses to delete the cluster while this is on.
         protect: the stack refuses to delete what holds state (cluster, key, file systems).
         keep_data: a destroy leaves the key, the shared file system and the logs behind.
+        preflight: ask AWS in every preview whether quotas and zones allow what the plan needs.
         existing: use this cluster instead of making one. It brings its own system nodes over two zones, access entries
             and add-ons (network, DNS, Pod Identity agent, EBS driver), and runs no Karpenter yet.
     """
@@ -72,6 +77,7 @@ class Cluster(Frozen):
     deletion_protection: bool = False
     protect: bool = False
     keep_data: bool = False
+    preflight: bool = False
     existing: str | None = None
 
     @model_validator(mode="after")
@@ -203,17 +209,21 @@ class Capacity(Frozen):
         warm: nodes kept though empty.
     """
 
-    instances: tuple[str, ...] | None = None
+    instances: Annotated[tuple[str, ...] | None, Field(min_length=1)] = None
     buy: Annotated[tuple[Buy, ...], Field(min_length=1)] = ("onDemand",)
-    zones: tuple[Zone, ...] | None = None
+    zones: Annotated[tuple[Zone, ...] | None, Field(min_length=1)] = None
     max_gpus: Annotated[int | None, Field(ge=1)] = None
     reservations: tuple[Reservation, ...] = ()
     warm: Annotated[int, Field(ge=0)] = 0
 
     @model_validator(mode="after")
     def _reserved(self) -> Capacity:
-        if len(set(self.buy)) != len(self.buy):
-            raise ValueError("`buy` names a way twice")
+        reserved = [reservation.id for reservation in self.reservations]
+        for key, words in (("buy", self.buy), ("instances", self.instances), ("zones", self.zones),
+                           ("reservations", reserved)):  # fmt: skip
+            for word in words or ():
+                if list(words or ()).count(word) > 1:
+                    raise ValueError(f"`{key}` names {word} twice; keep one")
         if "reserved" in self.buy and not self.reservations:
             raise ValueError("`buy: [reserved]` needs `reservations`: Karpenter never matches an open reservation")
         if self.reservations and "reserved" not in self.buy:
@@ -227,13 +237,13 @@ class Weights(Frozen):
     """Where model weights come from and where they are kept.
 
     Attributes:
-        mirror: ``s3://bucket/prefix`` copied once from the hub; nodes load from it.
-        cache: ``nvme`` (instance store of each node), ``efs`` or ``fsx`` (shared), ``none`` (straight from the hub).
+        mirror: ``s3://bucket/prefix`` that holds each repository as a folder; without it, straight from the hub.
+        cache: where they lie: ``nvme`` (instance store of each node), or ``efs`` or ``fsx`` (shared, kept).
         prepull: pull the engine image onto a GPU node before its first pod needs it.
     """
 
     mirror: Annotated[str | None, Field(pattern=r"^s3://[a-z0-9][a-z0-9.-]{1,61}[a-z0-9](/[\w.=/-]*)?$")] = None
-    cache: Literal["nvme", "efs", "fsx", "none"] = "nvme"
+    cache: Literal["nvme", "efs", "fsx"] = "nvme"
     prepull: bool = False
 
 
@@ -300,7 +310,7 @@ class SystemNodes(Frozen):
         max: nodes.
     """
 
-    instances: tuple[str, ...] | None = None
+    instances: Annotated[tuple[str, ...] | None, Field(min_length=1)] = None
     min: Annotated[int, Field(ge=2)] = 2
     max: Annotated[int, Field(ge=2)] = 6
 
@@ -338,8 +348,13 @@ class Tags(Frozen):
     @classmethod
     def _ours_to_give(cls, value: dict[str, str]) -> dict[str, str]:
         for key in value:
-            if key.lower().startswith(RESERVED_TAGS) or not key or len(key) > 128:
+            if key.lower().startswith(RESERVED_TAGS):
                 raise ValueError(f"the tag `{key}` belongs to AWS, Kubernetes, Karpenter or Headwater; use another key")
+            if not re.fullmatch(r"[\w .:/=+@-]{1,128}", key) or not re.fullmatch(r"[\w .:/=+@-]{0,256}", value[key]):
+                raise ValueError(
+                    f"AWS takes letters, digits, spaces and . : / = + - @ _ in a tag, 128 in its key and 256 in its "
+                    f"value; `{_printable(key)}` has others or more"
+                )
         return value
 
     @model_validator(mode="before")

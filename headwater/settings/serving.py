@@ -179,7 +179,11 @@ class ModelSettings(Frozen):
     @field_validator("replicas", mode="before")
     @classmethod
     def _count(cls, value: Any) -> Any:
-        return {"min": value, "max": value} if isinstance(value, int) and not isinstance(value, bool) else value
+        if not isinstance(value, int) or isinstance(value, bool):
+            return value
+        if value < 1:
+            raise ValueError("a plain number of replicas is at least 1; `{min: 0, max: 1}` scales to zero")
+        return {"min": value, "max": value}
 
     @field_validator("disaggregate", mode="before")
     @classmethod
@@ -211,4 +215,9 @@ class Serving(Frozen):
             if model.name in seen:
                 raise ValueError(f"two models are called `{model.name}`; clients could not tell them apart")
             seen.add(model.name)
+            if model.name.startswith("vllm"):
+                raise ValueError(
+                    f"`{model.name}` makes Services whose variables Kubernetes gives to pods as `VLLM_...`, which the "
+                    "engine takes for its own; choose another name"
+                )
         return self

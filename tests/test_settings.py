@@ -52,7 +52,12 @@ def test_durations_carry_their_unit(text, seconds):
     assert parse_duration(text) == pytest.approx(seconds)
 
 
-@pytest.mark.parametrize("text", ["2", 2, "2 minutes", "ms", "-2s", "", "2sm"])
+def test_a_merge_key_brings_what_is_not_given_again():
+    found = read_yaml("a: &a {x: 1, y: 2}\nb: {<<: *a, y: 3}\n")
+    assert found["b"] == {"x": 1, "y": 3}
+
+
+@pytest.mark.parametrize("text", ["2", 2, 2.0, float("inf"), "2 minutes", "ms", "-2s", "", "2sm"])
 def test_a_duration_without_unit_is_refused(text):
     with pytest.raises(ValueError, match="number with its unit"):
         parse_duration(text)

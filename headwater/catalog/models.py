@@ -177,6 +177,19 @@ def _index() -> tuple[dict[str, str], dict[str, str]]:
 
 
 @lru_cache(maxsize=1024)
+def refuse_foreign(name: str) -> None:
+    """Refuse a name that says its checkpoint is in a format whose bytes are not known.
+
+    Raises:
+        UnknownModelError: it says GGUF, bitsandbytes, MLX or EXL.
+    """
+    if _FOREIGN.search(name):
+        raise UnknownModelError(
+            f"{name!r} is a GGUF, bitsandbytes, MLX or EXL checkpoint: their bytes per parameter are "
+            "not known here; use a checkpoint in bf16, fp8, int8, AWQ, GPTQ, MXFP4 or NVFP4"
+        )
+
+
 def find_model(name: str) -> Model:
     """The model people mean: a key, a repository id, or a checkpoint name with a quantisation suffix.
 
@@ -189,12 +202,7 @@ def find_model(name: str) -> Model:
     for table, form in ((exact, wanted), (exact, wanted.rsplit("/", 1)[-1]), (exact, stem), (loose, _plain(stem))):
         if form in table:
             return load_models()[table[form]]
-    if _FOREIGN.search(wanted):
-        raise UnknownModelError(
-            f"{name!r} is a GGUF, bitsandbytes, MLX or EXL checkpoint: their bytes per parameter are "
-            "not known here; use a "
-            "checkpoint in bf16, fp8, int8, AWQ, GPTQ, MXFP4 or NVFP4"
-        )
+    refuse_foreign(name)
     near = nearest(_plain(stem), load_models())
     hint = f"did you mean {near!r}?" if near else "`headwater models` lists what it knows."
     raise UnknownModelError(f"model {name!r} is not in the catalogue; {hint} Or give its config.json.")

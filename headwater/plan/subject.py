@@ -11,7 +11,7 @@ from headwater.catalog.calibration import Calibration
 from headwater.catalog.defaults import default
 from headwater.catalog.engine_surface import Surface
 from headwater.catalog.engine_surface import surface as engine_surface
-from headwater.catalog.models import Architecture, UnknownModelError, find_model, load_models
+from headwater.catalog.models import Architecture, UnknownModelError, find_model, load_models, refuse_foreign
 from headwater.catalog.releases import engines
 from headwater.plan.model import StackName
 from headwater.plan.overrides import UNMODELLED, Overrides, read_overrides
@@ -181,6 +181,11 @@ def _unknown_model(index: int, name: str, why: str) -> Fault:
 def _inline(
     index: int, settings: ModelSettings, inline: InlineModel, project: Path, faults: list[Fault]
 ) -> _Known | None:
+    try:
+        refuse_foreign(inline.repository)
+    except UnknownModelError as error:
+        faults.append(Fault(model_path(index, "model.repository"), inline.repository, _sentence(str(error)), ""))
+        return None
     where, source = "model.architecture", inline.architecture or {}
     config: Mapping[str, Any] | Path = source
     if inline.config is not None:

@@ -13,7 +13,12 @@ class Frozen(BaseModel):
     """Frozen; keys are camelCase in the stack file; an unknown key is refused."""
 
     model_config = ConfigDict(
-        frozen=True, extra="forbid", alias_generator=to_camel, populate_by_name=True, arbitrary_types_allowed=False
+        frozen=True,
+        extra="forbid",
+        alias_generator=to_camel,
+        populate_by_name=True,
+        arbitrary_types_allowed=False,
+        allow_inf_nan=False,
     )
 
 
@@ -24,14 +29,15 @@ def parse_duration(value: Any) -> float:
     """``2s``, ``40ms``, ``15m``, ``2h``, ``1d`` as seconds.
 
     Raises:
-        ValueError: no unit, or not a number before it.
+        ValueError: no unit, not a number before it, or nothing at all.
     """
-    if isinstance(value, float):  # already parsed (model_validate of a dump)
-        return value
     match = re.fullmatch(r"(\d+(?:\.\d+)?)(ms|s|m|h|d)", str(value).strip())
     if match is None:
         raise ValueError("a duration is a number with its unit: 40ms, 2s, 15m, 2h or 1d")
-    return float(match.group(1)) * _UNITS[match.group(2)]
+    seconds = float(match.group(1)) * _UNITS[match.group(2)]
+    if not seconds:
+        raise ValueError("a duration is above zero")
+    return seconds
 
 
 def _text_not_number(value: Any) -> Any:

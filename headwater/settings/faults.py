@@ -5,6 +5,7 @@ from __future__ import annotations
 import types
 import typing
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Annotated, Any, get_args, get_origin
 
 from pydantic import BaseModel, ValidationError
@@ -26,11 +27,28 @@ def faults_of(error: ValidationError, model: type[BaseModel]) -> list[Fault]:
     for detail in error.errors(include_url=False):
         keys, owner = _walk(detail["loc"], model)
         fault = _fault(detail, keys, owner)
-        rank = len(detail["loc"])
+        rank = len(detail["loc"]) * 2 + (detail["type"] == "value_error")  # our own sentence beats "this must be text"
         if fault.path not in best or best[fault.path][0] < rank:
             best[fault.path] = (rank, fault)
+        elif best[fault.path][0] == rank:
+            best[fault.path] = (rank, _either(best[fault.path][1], fault))
     found = [fault for _, fault in best.values()]
     return [f for f in found if not any(other.path.startswith((f"{f.path}.", f"{f.path}[")) for other in found)]
+
+
+def _either(first: Fault, second: Fault) -> Fault:
+    """One fault for a value that may be of two kinds and is of neither."""
+    must = "This must be "
+    one, other = first.why.removeprefix(must).removesuffix("."), second.why.removeprefix(must).removesuffix(".")
+    if first.why == one or other in (second.why, one) or other in one.split(", or "):
+        return first
+    listed = "one of: "
+    if one.startswith(listed) and other.startswith(listed):
+        words = [*one.removeprefix(listed).split(", "), *other.removeprefix(listed).split(", ")]
+        why = f"{must}{listed}{', '.join(dict.fromkeys(words))}."
+    else:
+        why = f"{must}{one}, or {other}."
+    return replace(first, why=why, remedy=first.remedy or second.remedy)
 
 
 def key_path(keys: Sequence[str | int]) -> str:
@@ -38,7 +56,8 @@ def key_path(keys: Sequence[str | int]) -> str:
     text = ""
     for key in keys:
         text += f"[{key}]" if isinstance(key, int) else (f".{key}" if text else f"headwater:{key}")
-    return text.replace("headwater:region", "aws:region")
+    text = text.replace("headwater:region", "aws:region").replace("headwater:tags.values", "headwater:tags")
+    return text or "config"
 
 
 def _classes(annotation: Any) -> Iterator[type[BaseModel]]:
@@ -114,10 +133,11 @@ def _fault(detail: ErrorDetails, keys: list[str | int], owner: type[BaseModel] |
         return Fault(path, value, f"At most {context['max_length']} allowed, {context['actual_length']} given.", "")
     expected = {
         "int": "a whole number", "float": "a number", "string": "text (in quotes if it looks like a number)",
-        "bool": "true or false", "tuple": "a list", "list": "a list", "dict": "a mapping", "model": "a mapping",
+        "bool": "true or false", "number": "a number, not infinite",
+        "tuple": "a list", "list": "a list", "dict": "a mapping", "model": "a mapping",
     }  # fmt: skip
     for word, meaning in expected.items():
-        if kind.startswith(f"{word}_"):
+        if kind.startswith((f"{word}_", f"finite_{word}")):
             return Fault(path, value, f"This must be {meaning}.", "")
     return Fault(path, value, _sentence(detail["msg"]), "")
 
@@ -132,6 +152,10 @@ _PATTERNS = {
     "repository": "a repository as org/name",
     "secretArn": "an ARN, arn:aws:secretsmanager:REGION:ACCOUNT:secret:NAME",
     "certificate": "an ARN, arn:aws:acm:REGION:ACCOUNT:certificate/ID",
+    "host": "a DNS name in lower case, such as llm.example.com",
+    "account": "an account id of 12 digits, in quotes",
+    "retention": "a number with h, d, w or y, such as 15d",
+    "images": "a registry host with its prefix, such as registry.example.com/mirror, without https:// and a last slash",
     "zone": "a zone name such as us-east-2a",
 }
 

@@ -145,6 +145,13 @@ class Network(Frozen):
     flow_logs: bool = True
     endpoints: Literal["standard", "isolated"] = "standard"
 
+    @field_validator("zones")
+    @classmethod
+    def _different(cls, value: int | tuple[str, ...]) -> int | tuple[str, ...]:
+        if isinstance(value, tuple) and len(set(value)) < len(value):
+            raise ValueError("a zone is named twice; the system spreads over different ones")
+        return value
+
     @field_validator("cidr")
     @classmethod
     def _private_range(cls, value: str | None) -> str | None:
@@ -280,6 +287,13 @@ class Gateway(Frozen):
     certificate: Arn | None = None
     allow: tuple[str, ...] = ()
 
+    @field_validator("allow")
+    @classmethod
+    def _networks(cls, value: tuple[str, ...]) -> tuple[str, ...]:
+        for cidr in value:
+            ipaddress.ip_network(cidr, strict=True)
+        return value
+
     @model_validator(mode="after")
     def _public_is_guarded(self) -> Gateway:
         if self.exposure == "public" and (self.certificate is None or not self.allow):
@@ -297,7 +311,7 @@ class Mirror(Frozen):
     """
 
     charts: str | None = None
-    images: str | None = None
+    images: Annotated[str | None, Field(pattern=r"^[a-z0-9][a-z0-9.-]*(:\d+)?(/[a-z0-9][a-z0-9._-]*)*$")] = None
     manifests: str | None = None
 
 
@@ -334,6 +348,14 @@ class Observability(Frozen):
     retention: Annotated[str, Field(pattern=r"^[1-9][0-9]*(h|d|w|y)$")] = "15d"
     grafana: bool = True
 
+    @model_validator(mode="after")
+    def _on(self) -> Observability:
+        asked = sorted(self.model_fields_set & {"retention", "grafana"})
+        if not self.enabled and asked:
+            keys = " and ".join(f"`{key}`" for key in asked)
+            raise ValueError(f"nothing is installed with `enabled: false`, so {keys} would be ignored; take it out")
+        return self
+
 
 class Tags(Frozen):
     """Tags on every AWS resource; written directly under ``tags``.
@@ -347,10 +369,10 @@ class Tags(Frozen):
     @field_validator("values")
     @classmethod
     def _ours_to_give(cls, value: dict[str, str]) -> dict[str, str]:
-        for key in value:
+        for key, text in value.items():
             if key.lower().startswith(RESERVED_TAGS):
                 raise ValueError(f"the tag `{key}` belongs to AWS, Kubernetes, Karpenter or Headwater; use another key")
-            if not re.fullmatch(r"[\w .:/=+@-]{1,128}", key) or not re.fullmatch(r"[\w .:/=+@-]{0,256}", value[key]):
+            if not re.fullmatch(r"[\w .:/=+@-]{1,128}", key) or not re.fullmatch(r"[\w .:/=+@-]{0,256}", text):
                 raise ValueError(
                     f"AWS takes letters, digits, spaces and . : / = + - @ _ in a tag, 128 in its key and 256 in its "
                     f"value; `{_printable(key)}` has others or more"

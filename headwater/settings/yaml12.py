@@ -9,6 +9,8 @@ import yaml
 
 from headwater.refusal import Fault, Refusal
 
+MERGE = "tag:yaml.org,2002:merge"
+
 
 class _Loader(yaml.SafeLoader):
     """SafeLoader with the core schema of YAML 1.2; a key given twice is an error."""
@@ -19,11 +21,15 @@ class _Loader(yaml.SafeLoader):
         """A mapping whose keys are all different."""
         seen: set[Any] = set()
         for key_node, _ in node.value:
+            line = key_node.start_mark.line + 1
+            if not isinstance(key_node, yaml.ScalarNode):
+                raise Refusal([Fault(f"line {line}", "", "A key is one word here.", "Write `key: value`.")])
+            if key_node.tag == MERGE:  # what the merged mapping brings may be given again
+                continue
             key = self.construct_object(key_node, deep=True)
             if key in seen:
-                line = key_node.start_mark.line + 1
                 raise Refusal(
-                    [Fault(str(key), "", f"the key stands twice, again in line {line}.", "Keep one of them.")]
+                    [Fault(str(key), "", f"The key stands twice, again in line {line}.", "Keep one of them.")]
                 )
             seen.add(key)
         return super().construct_mapping(node, deep)
@@ -50,7 +56,7 @@ def read_yaml(text: str) -> Any:
         Refusal: it is not YAML, or a key stands twice.
     """
     try:
-        return yaml.load(text, Loader=_Loader)
+        document = yaml.load(text, Loader=_Loader)
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         where = f"line {mark.line + 1}, column {mark.column + 1}" if mark else "unknown place"
@@ -61,3 +67,15 @@ def read_yaml(text: str) -> Any:
         raise Refusal([Fault("the file", "", f"This is not YAML: {error}.", "Mend it.")]) from None
     except ValueError as error:
         raise Refusal([Fault("the file", "", f"A value cannot be read: {error}.", "Mend it.")]) from None
+    _refuse_loops(document, ())
+    return document
+
+
+def _refuse_loops(value: Any, above: tuple[int, ...]) -> None:
+    """An anchor may be used again, but not inside itself."""
+    if not isinstance(value, (dict, list)):
+        return
+    if id(value) in above:
+        raise Refusal([Fault("the file", "", "An anchor is used inside itself, without an end.", "Write it out.")])
+    for item in value.values() if isinstance(value, dict) else value:
+        _refuse_loops(item, (*above, id(value)))

@@ -1,0 +1,108 @@
+"""Dynamo's own wheels in an environment of their own, made once and kept in the user's cache.
+
+They cannot be installed with all they ask for (one of their dependencies is a stub on PyPI), so they come without, and
+what the frontend, the router and the configuration models really import comes beside them.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import time
+import venv
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from headwater.catalog.dynamo_surface import dynamo_surface
+
+BESIDE = ("pydantic==2.13.5", "PyYAML==6.0.4", "msgspec", "uvloop", "packaging")
+PROBES = Path(__file__).parent / "probes"
+STARTED = "Starting HTTP(S) service"
+
+
+@dataclass(frozen=True)
+class Started:
+    """How a program's start went: whether it came up, and all it said."""
+
+    up: bool
+    text: str
+
+
+class Wheels:
+    """The environment."""
+
+    def __init__(self) -> None:
+        version = dynamo_surface().version
+        cache = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache"))
+        self.folder = cache / "headwater" / f"dynamo-{version}"
+        self._ready = self.folder / ".ready"
+        if not self._ready.is_file():
+            self._make(version)
+
+    def _make(self, version: str) -> None:
+        venv.create(self.folder, with_pip=True)
+        for words in (
+            ["--no-deps", f"ai-dynamo=={version}", f"ai-dynamo-runtime=={version}"],
+            list(BESIDE),
+        ):
+            pip = [str(self.python), "-m", "pip", "install", "-q", "--disable-pip-version-check", *words]
+            subprocess.run(pip, check=True, timeout=1800)
+        self._ready.touch()
+
+    @property
+    def python(self) -> Path:
+        """The environment's interpreter."""
+        return self.folder / "bin" / "python"
+
+    def ask(self, probe: str, question: Any = None) -> Any:
+        """Run a probe with a question as JSON; its answer."""
+        done = subprocess.run(
+            [str(self.python), str(PROBES / f"{probe}.py")],
+            input=json.dumps(question),
+            capture_output=True,
+            text=True,
+            timeout=180,
+            env=self._env(),
+            check=False,
+        )
+        line = next((text for text in done.stdout.splitlines() if text.startswith("ANSWERS")), None)
+        assert line is not None, done.stdout[-2000:] + done.stderr[-4000:]
+        return json.loads(line.removeprefix("ANSWERS"))
+
+    def frontend(self, arguments: list[str], port: int, **variables: str) -> Started:
+        """Start the real frontend with a command line, and stop it once it is up or has given up."""
+        command = [str(self.python), "-W", "always", "-m", "dynamo.frontend", *arguments, "--http-port", str(port)]
+        process = subprocess.Popen(
+            command,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            env={**self._env(), **variables},
+        )
+        assert process.stdout is not None
+        lines: list[str] = []
+        deadline = time.monotonic() + 60
+        try:
+            for line in process.stdout:
+                lines.append(line)
+                if STARTED in line or time.monotonic() > deadline:
+                    break
+        finally:
+            process.terminate()
+            rest, _ = process.communicate(timeout=60)
+        text = "".join(lines)
+        return Started(STARTED in text, text + rest)
+
+    def _env(self) -> dict[str, str]:
+        kept = {name: value for name, value in os.environ.items() if not name.startswith(("DYN_", "PYTHON"))}
+        return {**kept, "DYN_DISCOVERY_BACKEND": "mem", "NO_COLOR": "1"}
+
+
+def supported() -> str:
+    """Why the wheels cannot run here; empty when they can."""
+    if sys.platform != "linux" or os.uname().machine != "x86_64":
+        return "Dynamo's wheels exist for Linux on x86-64 only"
+    return ""

@@ -1,4 +1,4 @@
-"""A stand-in for External Secrets: stores become ready, and each external secret becomes a Secret with a marker in it."""
+"""A stand-in for External Secrets: stores become ready, external secrets become Secrets with a marker in them."""
 
 import threading
 from typing import Any

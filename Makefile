@@ -80,6 +80,7 @@ lock: $(DEV)  ## resolve the pins of pyproject.toml again (needs uv)
 	@uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header --no-emit-index-url --no-annotate --extra dev pyproject.toml -o requirements-dev.lock
 
 include tools/judges.mk
+include tests/dynamo/dynamo.mk
 
 clean:  ## remove the virtual environment and caches
 	@rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache *.egg-info

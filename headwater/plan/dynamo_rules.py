@@ -127,6 +127,9 @@ def _entry(settings: Settings, models: Sequence[ModelPlan]) -> Iterator[Fault]:
         yield Fault(path, settings.dynamo.gateway, why, "Use `gatewayApi`, or leave it out.")
     if way != "picker":
         return
+    if settings.llmd.gateway == "istio" and len(models) > 1:
+        why = f"Istio loses the picker when a Gateway has several pools (istio#58392, #59577); here are {len(models)}."
+        yield Fault("headwater:llmd.gateway", "istio", why, "Use `envoy` or `agentgateway`.")
     own = settings.dynamo
     if own.router.mode != "kv":
         why = "Dynamo's endpoint picker routes by KV cache only."

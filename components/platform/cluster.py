@@ -119,7 +119,8 @@ class Cluster(pulumi.ComponentResource):
             endpoint=inner.endpoint,
             authority=inner.certificate_authority.apply(lambda authority: authority.data),
             security_group=inner.vpc_config.apply(lambda config: config.cluster_security_group_id),
-            ready=(control_plane,),
+            # The inner cluster by name, too: who only stands on the component may be deleted after its parts.
+            ready=(control_plane, cast("pulumi.Resource", inner)),
             made=True,
         )
         self.register_outputs({"endpoint": self.refs.endpoint})

@@ -20,7 +20,7 @@ LUSTRE_GIB, LUSTRE_MBPS_PER_TIB = 4800, 250
 WRITER = 2000
 """User and group of model servers that are not root."""
 
-EFS_CLAIM_GIB = 1024
+EFS_CLAIM = "1Ti"
 """EFS grows by itself; Kubernetes wants a number all the same."""
 
 
@@ -56,10 +56,10 @@ class SharedCache(pulumi.ComponentResource):
         super().__init__("headwater:platform:SharedCache", name, {}, opts)
         self._name, self._site, self._network, self._nodes = name, site, network, nodes
         if site.plan.settings.weights.cache == "efs":
-            source, made, gib = self._efs()
+            source, made, storage = self._efs()
         else:
-            source, made, gib = self._lustre()
-        size = {"storage": f"{gib}Gi"}
+            source, made, storage = self._lustre()
+        size = {"storage": storage}
         volume = k8s.core.v1.PersistentVolume(
             f"{name}-volume",
             metadata=k8s.meta.v1.ObjectMetaArgs(name=f"{site.cluster}-{WEIGHTS_CLAIM}"),
@@ -124,7 +124,7 @@ class SharedCache(pulumi.ComponentResource):
             opts=pulumi.ResourceOptions(parent=self, provider=kubernetes, depends_on=[claim]),
         )
 
-    def _efs(self) -> tuple[k8s.core.v1.CSIPersistentVolumeSourceArgs, list[pulumi.Resource], int]:
+    def _efs(self) -> tuple[k8s.core.v1.CSIPersistentVolumeSourceArgs, list[pulumi.Resource], str]:
         system = aws.efs.FileSystem(
             f"{self._name}-efs",
             encrypted=True,
@@ -162,9 +162,9 @@ class SharedCache(pulumi.ComponentResource):
             volume_handle=pulumi.Output.concat(system.id, "::", entry.id),
             volume_attributes={"encryptInTransit": "true"},
         )
-        return source, targets, EFS_CLAIM_GIB
+        return source, targets, EFS_CLAIM
 
-    def _lustre(self) -> tuple[k8s.core.v1.CSIPersistentVolumeSourceArgs, list[pulumi.Resource], int]:
+    def _lustre(self) -> tuple[k8s.core.v1.CSIPersistentVolumeSourceArgs, list[pulumi.Resource], str]:
         group = self._group(LUSTRE_PORTS)
         subnet = next(iter(self._network.gpu.values()))
         system = aws.fsx.LustreFileSystem(
@@ -183,7 +183,7 @@ class SharedCache(pulumi.ComponentResource):
         source = k8s.core.v1.CSIPersistentVolumeSourceArgs(
             driver="fsx.csi.aws.com", volume_handle=system.id, volume_attributes=attributes
         )
-        return source, [system], LUSTRE_GIB
+        return source, [system], f"{LUSTRE_GIB}Gi"
 
     def _kept(self) -> pulumi.ResourceOptions:
         settings = self._site.plan.settings.cluster
@@ -196,7 +196,7 @@ class SharedCache(pulumi.ComponentResource):
         group = aws.ec2.SecurityGroup(
             f"{self._name}-group",
             vpc_id=self._network.vpc_id,
-            description="The models' shared file system, reachable from nodes",
+            description="Shared file system of the models, reachable from nodes",
             tags={"Name": f"{self._site.cluster}-models"},
             opts=pulumi.ResourceOptions(parent=self),
         )

@@ -10,8 +10,8 @@ from components.dynamo.planner import planner
 from components.dynamo.queues import queue_name
 from components.dynamo.worker import worker
 from components.serving import model_labels
-from headwater.plan import ModelPlan, Plan
-from headwater.plan.dynamo_layout import elastic, entry, orchestrator, planned
+from headwater.plan import ModelPlan, Plan, Role
+from headwater.plan.dynamo_layout import entry, orchestrator, planned
 
 SHAPE = "headwater/shape"
 """Annotation that names what cannot change in place, so that a change of any of it is a replacement."""
@@ -43,7 +43,10 @@ def graph(
     front = picker(plan, model, token_secret) if by_picker else frontend(plan, model, token_secret)
     components = [
         front,
-        *(worker(plan, model, role, token_secret, elastic=elastic(model), sidecars=beside) for role in model.roles),
+        *(
+            worker(plan, model, role, token_secret, elastic=scaled_elsewhere(plan, model, role), sidecars=beside)
+            for role in model.roles
+        ),
     ]
     if planned(plan.settings, model):
         components.append(planner(plan, model, prometheus))
@@ -54,6 +57,11 @@ def graph(
         annotations={**placement(plan), SHAPE: shape(plan, components)},
         spec=GraphSpec(components=tuple(components)),
     )
+
+
+def scaled_elsewhere(plan: Plan, model: ModelPlan, role: Role) -> bool:
+    """Whether a planner or autoscaler sets a role's replicas: the planner all of a model's, KEDA those with room."""
+    return planned(plan.settings, model) or role.replicas_max > role.replicas_min
 
 
 def placement(plan: Plan) -> dict[str, str]:

@@ -8,6 +8,7 @@ import pulumi
 import pulumi_kubernetes as k8s
 
 from components.dynamo.access import DISCOVERY_ROLE, discovery_rules
+from components.dynamo.alerts import rule_groups
 from components.dynamo.front import Front
 from components.dynamo.names import HTTP_PORT, frontend_service
 from components.dynamo.operator import DynamoPlatform
@@ -16,7 +17,7 @@ from components.platform.model import MODEL_SERVICE_ACCOUNT, PlatformRefs
 from components.serving import ModelIdentity, Prepull
 from components.serving.exposure import exposure
 from components.serving.flows import default_deny
-from components.serving.objects import Objects
+from components.serving.objects import PROMETHEUS_RULE, Objects
 from headwater.plan import Plan
 from headwater.plan.dynamo_layout import entry
 
@@ -54,9 +55,20 @@ class DynamoStack(pulumi.ComponentResource):
         ]
         if front is not None:
             front.by_body([*self.models])
+        if platform.prometheus_url is not None:
+            self._watch()
         address = front.address if front else _address(plan, platform.namespace_name)
         self.endpoint = pulumi.Output.from_input(f"{address}/v1")
         self.register_outputs({"endpoint": self.endpoint})
+
+    def _watch(self) -> None:
+        """Alert rules of every model."""
+        named = {**self._objects.metadata("headwater-dynamo"), "labels": dict(self._platform.monitor_labels)}
+        if not named["labels"]:  # the API server drops an empty map, and every refresh would differ
+            del named["labels"]
+        by_picker = entry(self._plan.settings, self._plan.models) == "picker"
+        groups = rule_groups(self._plan, self._platform.namespace_name, by_picker=by_picker)
+        self._objects.custom("alerts", PROMETHEUS_RULE, named, {"groups": groups})
 
     def _deny(self) -> None:
         """Deny by default; each model then allows what it needs."""

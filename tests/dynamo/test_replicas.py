@@ -88,7 +88,7 @@ def test_an_update_within_a_line_or_to_the_next_one_goes_on(old, new):
 
 @pytest.mark.parametrize(("old", "new"), [("1.4.2", "1.6.1"), ("1.7.0", "1.6.1"), ("0.9.0", "1.6.1")])
 def test_an_update_that_skips_a_line_or_goes_back_is_stopped(old, new):
-    with pytest.raises(Refusal, match="headwater:dynamo.version"):
+    with pytest.raises(Refusal, match=r"headwater:dynamo\.version"):
         check(Update({"version": old}, {"version": new}))
 
 

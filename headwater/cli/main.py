@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import atexit
 import gc
+import io
 import os
 import sys
 import traceback
@@ -21,6 +22,9 @@ def main(arguments: list[str] | None = None) -> None:
     """The console script ``headwater``; always ends with ``SystemExit``."""
     if arguments is None:
         _short_life()
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper) and stream.encoding.lower() not in {"utf-8", "utf8"}:
+            stream.reconfigure(encoding="utf-8")  # under LANG=C or an old code page
     words = sys.argv[1:] if arguments is None else arguments
     debug = "--debug" in words
     words = [word for word in words if word != "--debug"]

@@ -53,10 +53,18 @@ def planned(stack: str) -> tuple[Plan, Path, Path]:
         raise refusal.at(shown_path(file)) from None
 
 
+class _Screen(Console):
+    """A reader that has seen enough (``| head -1``) is no failure."""
+
+    def on_broken_pipe(self) -> None:
+        """Say so to the command, which ends with success."""
+        raise BrokenPipeError
+
+
 def console() -> Console:
     """The terminal; colour only on a terminal, never a wrapped line in a pipe."""
     terminal = sys.stdout.isatty()
-    return Console(highlight=False, soft_wrap=not terminal, no_color=not terminal, width=None if terminal else 400)
+    return _Screen(highlight=False, soft_wrap=not terminal, no_color=not terminal, width=None if terminal else 400)
 
 
 def wide(screen: Console) -> bool:

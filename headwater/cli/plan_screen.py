@@ -21,7 +21,7 @@ def plan_screen(plan: Plan, screen: Console) -> None:
     for item in [
         _head(plan),
         Text(""),
-        *_models(plan, columns=wide(screen)),
+        *_models(plan, screen, columns=wide(screen)),
         Text(""),
         *_nodes(plan),
         *_warnings(plan),
@@ -41,17 +41,19 @@ def _head(plan: Plan) -> Text:
     return text
 
 
-def _models(plan: Plan, *, columns: bool) -> Iterator[Line]:
+def _models(plan: Plan, screen: Console, *, columns: bool) -> Iterator[Line]:
     if columns:
-        yield _table(plan)
+        table = _table(plan, gap="   ")
+        needed = screen.measure(table, options=screen.options.update(max_width=400)).maximum
+        yield table if needed <= screen.width else _table(plan, gap="\n")
     else:
         yield from _lines(plan)
     for model in plan.models:
         yield from _remarks(model)
 
 
-def _table(plan: Plan) -> Table:
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
+def _table(plan: Plan, gap: str) -> Table:
+    table = Table(box=None, pad_edge=False, padding=(0, 1 if gap == "\n" else 2, 0, 0), header_style="bold")
     for title in ("MODEL", "RUNS ON", "LAYOUT", "REPLICAS", "CONTEXT × USERS", "MEMORY PER GPU, GiB"):
         table.add_column(title, no_wrap=title != "RUNS ON")
     table.add_column("$/h", justify="right", no_wrap=True)
@@ -60,7 +62,7 @@ def _table(plan: Plan) -> Table:
             first = place == 0
             table.add_row(
                 model.name if first else "",
-                _where(role),
+                _where(role).replace("   ", gap),
                 _layout(role),
                 _replicas(role),
                 _demand(model) if first else "",

@@ -63,13 +63,7 @@ def known_gpu(log: StartupLog, name: str | None) -> tuple[Gpu, str | None]:
     total = log.fullest.total
     if name:
         try:
-            gpu = find_gpu(name)
-            if total is not None and abs(total / gpu.visible_gib - 1) > OTHER_BOARD:
-                raise SizingError(
-                    f"the log's GPU has {total:.2f} GiB, {gpu.name} shows {gpu.visible_gib:.2f}: "
-                    "not the GPU of this log"
-                )
-            return gpu, None
+            return _agreeing(find_gpu(name), total), None
         except UnknownGpuError:
             if total is None:
                 raise
@@ -90,6 +84,14 @@ def known_gpu(log: StartupLog, name: str | None) -> tuple[Gpu, str | None]:
         else None
     )
     return gpus[near[0][1]], note
+
+
+def _agreeing(gpu: Gpu, total: float | None) -> Gpu:
+    if total is not None and abs(total / gpu.visible_gib - 1) > OTHER_BOARD:
+        raise SizingError(
+            f"the log's GPU has {total:.2f} GiB, {gpu.name} shows {gpu.visible_gib:.2f}: not the GPU of this log"
+        )
+    return gpu
 
 
 def _architecture_of(name: str) -> Architecture | None:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from headwater.catalog.architecture import Architecture, Layer
-from headwater.sizing.config_classes import TIED_BY_DEFAULT, nearest_class, usual_keys
+from headwater.sizing.config_classes import TIED_BY_DEFAULT, check_shapes, nearest_class, usual_keys
 from headwater.sizing.config_layers import READERS, head_dim, number
 from headwater.sizing.config_quant import format_from_quantization
 from headwater.sizing.config_tower import tower_from_config
@@ -67,11 +67,25 @@ def architecture_from_config(
             "Its memory is not guessed from that one"
         )
     text = usual_keys(text, cls)
-    arch = _architecture(content, text, cls)
-    dtype = str(
-        text.get("torch_dtype") or text.get("dtype") or content.get("torch_dtype") or content.get("dtype") or "bfloat16"
-    )
-    fmt = format_from_quantization(quantization, arch, dtype.removeprefix("torch."))
+    check_shapes(text)
+    if quantization is not None and not isinstance(quantization, dict):
+        raise SizingError(f"config.json: `quantization_config` = {str(quantization)[:60]!r}: expected an object")
+    try:
+        arch = _architecture(content, text, cls)
+        dtype = str(
+            text.get("torch_dtype")
+            or text.get("dtype")
+            or content.get("torch_dtype")
+            or content.get("dtype")
+            or "bfloat16"
+        )
+        fmt = format_from_quantization(quantization, arch, dtype.removeprefix("torch."))
+    except (TypeError, AttributeError, KeyError, IndexError, ValueError, ArithmeticError) as error:
+        if isinstance(error, SizingError):
+            raise
+        raise SizingError(
+            f"config.json: a value is not of the kind a {cls} config holds ({type(error).__name__}: {error})"
+        ) from error
     fmt = _precise(replace(fmt, repository=repository), precision)
     return arch, _checked(arch, fmt, total)
 

@@ -128,3 +128,19 @@ def test_an_unknown_class_is_refused_with_the_class_of_the_same_structure(cls, m
     assert cls not in READERS
     with pytest.raises(SizingError, match=f"{cls} is not modelled; the nearest we model is {nearest}"):
         architecture_from_config(config(cls, 2048, 8, 16, 8, 8192, 32000, **more))
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("num_hidden_layers", 10**8),
+        ("hidden_size", 0),
+        ("num_attention_heads", "32"),
+        ("vocab_size", 0),
+        ("quantization_config", "fp8"),
+        ("rope_scaling", [1]),
+    ],
+)
+def test_a_config_no_model_has_is_refused_at_once(key, value):
+    with pytest.raises(SizingError, match=r"config\.json"):
+        architecture_from_config(config("LlamaForCausalLM", 4096, 32, 32, 8, 14336, 128256) | {key: value})

@@ -88,12 +88,12 @@ def test_administrators_are_those_named_and_the_deploying_role():
     world = World(config(PART, cluster=roles))
     entries = world.all("AccessEntry", lambda r: r.inputs["type"] == "STANDARD")
     assert [e.inputs["principalArn"] for e in entries] == [roles["admins"][0], roles["deployRole"]]
-    assert world.one("providers:aws").inputs["assumeRoles"] == [{"roleArn": roles["deployRole"]}]
+    assert json.loads(world.one("providers:aws").inputs["assumeRoles"]) == [{"roleArn": roles["deployRole"]}]
 
 
 def test_an_account_that_is_named_is_the_only_one_touched():
     provider = World(config(PART, cluster={"account": "123456789012"})).one("providers:aws")
-    assert provider.inputs["allowedAccountIds"] == ["123456789012"]
+    assert json.loads(provider.inputs["allowedAccountIds"]) == ["123456789012"]
     assert "allowedAccountIds" not in World(PART).one("providers:aws").inputs
 
 

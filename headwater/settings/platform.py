@@ -299,7 +299,7 @@ class Gateway(Frozen):
         if self.exposure == "public" and (self.certificate is None or not self.allow):
             raise ValueError("a public gateway needs `certificate` (TLS) and `allow` (the networks that may reach it)")
         if self.exposure == "cluster" and (self.certificate is not None or self.allow):
-            raise ValueError("`certificate` and `allow` belong to a load balancer; use `exposure: internal` or `public`")
+            raise ValueError("`certificate` and `allow` belong to a load balancer: `exposure: internal` or `public`")
         return self
 
 

@@ -45,10 +45,13 @@ def preview(
     from headwater.cli.places import console, planned, write_json
     from headwater.cli.plan_screen import plan_screen
     from headwater.cli.preview_screen import resource_tree, resources_line
-    from headwater.preview.engine import evaluate
+    from headwater.cli.progress import waiting
 
-    decided, file, project = planned(stack)
-    graph = evaluate(file, project)
+    with waiting(f"previewing {stack}"):
+        from headwater.preview.engine import evaluate
+
+        decided, file, project = planned(stack)
+        graph = evaluate(file, project, decided.environment)
     if as_json:
         write_json({"plan": decided.model_dump(mode="json"), "graph": graph.to_json()})
         return
@@ -68,11 +71,14 @@ def render(
 ) -> None:
     """Write every Kubernetes object, Helm release and AWS resource of a stack as a file."""
     from headwater.cli.places import console, planned, write_json
-    from headwater.preview.engine import evaluate
-    from headwater.preview.render import render as write
+    from headwater.cli.progress import waiting
 
-    _, file, project = planned(stack)
-    files = write(evaluate(file, project), out)
+    with waiting(f"rendering {stack}"):
+        from headwater.preview.engine import evaluate
+        from headwater.preview.render import render as write
+
+        decided, file, project = planned(stack)
+        files = write(evaluate(file, project, decided.environment), out)
     if as_json:
         write_json({"out": str(out), "files": files})
     else:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from headwater.cli.places import project_folder, stack_file
+from headwater.cli.progress import waiting
 from headwater.preview.snapshot import Snapshot, of_file, of_revision, stacks_of
 from headwater.refusal import Fault, Refusal, did_you_mean
+from headwater.settings import environment_of
 
 Pair = tuple[Snapshot, Snapshot]
 
@@ -15,24 +17,33 @@ Pair = tuple[Snapshot, Snapshot]
 def pairs(old: str, new: str, only: Sequence[str]) -> list[Pair]:
     """Both sides of every stack to compare.
 
+    Two stacks are compared under the name of the first, so that a copy under any name, or another environment, shows
+    what differs and not that all names do. A revision beside a stack is that stack as the revision has it.
+
     Args:
         old: a stack file, an environment or a revision.
         new: the same.
         only: with revisions, the environments to compare; all of both when empty.
 
     Raises:
-        Refusal: one is a file and the other a revision, or there is no such thing.
+        Refusal: there is no such thing, or `--stack` goes without two revisions.
     """
     project = project_folder()
-    files = [_is_stack(word, project) for word in (old, new)]
-    if all(files):
-        if only:
-            raise Refusal([Fault("--stack", ", ".join(only), "It goes with two git revisions.", "Leave it out.")])
-        return [(of_file(stack_file(old), project), of_file(stack_file(new), project))]
-    if any(files):
-        odd = new if files[0] else old
-        why = "One side is a stack and the other is not."
-        raise Refusal([Fault("diff", odd, why, "Give two stack files, or two git revisions.")])
+    files = [stack_file(word) if _is_stack(word, project) else None for word in (old, new)]
+    if any(files) and only:
+        raise Refusal([Fault("--stack", ", ".join(only), "It goes with two git revisions.", "Leave it out.")])
+    first, second = files
+    if first and second:
+        name = environment_of(first)
+        with waiting(f"previewing {old}, then {new}"):
+            return [(of_file(first, project), of_file(second, project, name))]
+    if first or second:
+        here = first or second
+        assert here is not None
+        with waiting(f"previewing {here.name} here and in {new if first else old}"):
+            there = of_revision(new if first else old, environment_of(here), project)
+            mine = of_file(here, project)
+        return [(mine, there) if first else (there, mine)]
     known = sorted({*stacks_of(old, project), *stacks_of(new, project)})
     faults = [
         Fault("--stack", name, "Neither revision has this environment.", did_you_mean(name, known))
@@ -41,7 +52,13 @@ def pairs(old: str, new: str, only: Sequence[str]) -> list[Pair]:
     ]
     if faults:
         raise Refusal(faults)
-    return [(of_revision(old, name, project), of_revision(new, name, project)) for name in only or known]
+    return list(_revisions(old, new, only or known, project))
+
+
+def _revisions(old: str, new: str, names: Sequence[str], project: Path) -> Iterator[Pair]:
+    for place, name in enumerate(names, 1):
+        with waiting(f"previewing {name} in {old} and in {new} ({place} of {len(names)})"):
+            yield of_revision(old, name, project), of_revision(new, name, project)
 
 
 def _is_stack(word: str, project: Path) -> bool:

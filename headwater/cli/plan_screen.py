@@ -165,6 +165,8 @@ def _warnings(plan: Plan) -> Iterator[Text]:
         yield Text.assemble(("WARN  ", "bold yellow"), text)
     if plan.stack_why:
         yield Text.assemble(("STACK ", "bold"), plan.stack_why)
+    if plan.settings.cluster.existing is None:
+        yield Text.assemble(("UP    ", "bold"), plan.settings.cluster.reach)
 
 
 def _plural(count: int, noun: str) -> str:

@@ -24,7 +24,7 @@ from headwater.preview.project import Project, denied_providers, load_config, lo
 from headwater.preview.registry import Registry
 
 
-def evaluate(stack_file: Path, project_dir: Path) -> Graph:
+def evaluate(stack_file: Path, project_dir: Path, stack: str | None = None) -> Graph:
     """What the project's program would create for a stack.
 
     Nothing outside the two folders counts: cloud and cluster variables of the environment are hidden, nothing is
@@ -33,6 +33,7 @@ def evaluate(stack_file: Path, project_dir: Path) -> Graph:
     Args:
         stack_file: ``stacks/Pulumi.<env>.yaml``, or any file of that form.
         project_dir: folder with ``Pulumi.yaml`` and the program.
+        stack: name of the stack, when it is not the file's.
 
     Raises:
         PreviewError: Pulumi's engine would refuse this, too.
@@ -41,8 +42,8 @@ def evaluate(stack_file: Path, project_dir: Path) -> Graph:
     """
     project = load_project(project_dir.resolve())
     config = load_config(project, stack_file)
-    stack = stack_name(stack_file)
-    registry = Registry(project.name, stack, config.values, config.secret_keys, denied_providers(config))
+    name = stack or stack_name(stack_file)
+    registry = Registry(project.name, name, config.values, config.secret_keys, denied_providers(config))
     monitor = Monitor(registry)
 
     def start() -> None:
@@ -51,7 +52,7 @@ def evaluate(stack_file: Path, project_dir: Path) -> Graph:
         configure(
             Settings(
                 project.name,
-                stack,
+                name,
                 monitor=monitor,
                 engine=monitor,
                 dry_run=True,
@@ -66,7 +67,7 @@ def evaluate(stack_file: Path, project_dir: Path) -> Graph:
         contextvars.copy_context().run(start)
     return Graph(
         project=project.name,
-        stack=stack,
+        stack=name,
         resources=registry.resources(),
         outputs=registry.stack_outputs(),
         questions=tuple(sorted(monitor.questions, key=lambda q: (q.token, q.args, q.answered))),

@@ -13,11 +13,13 @@ from headwater.preview.snapshot import Snapshot
 Model = Mapping[str, Any]
 SIGN = {"added": "+", "changed": "~", "replaced": "±", "removed": "−"}
 MOST_PROPERTIES = 6
+DETAILS = ("`--", "KV cache", "fit")
+"""Facts of a model that matter when they change, not when the whole model comes or goes."""
 
 
 def review(before: Snapshot, after: Snapshot) -> str:
     """The comment on a change of one stack."""
-    stack = after.stack if after.exists else before.stack
+    stack = title(before, after)
     if not before.exists and not after.exists:
         return f"### {stack}: there is no such stack on either side\n"
     found = changes(before.graph, after.graph)
@@ -34,12 +36,19 @@ def review(before: Snapshot, after: Snapshot) -> str:
     return "\n\n".join(parts) + "\n"
 
 
+def title(before: Snapshot, after: Snapshot) -> str:
+    """The environment; both names when two environments are compared."""
+    if not (before.exists and after.exists):
+        return after.stack if after.exists else before.stack
+    return after.stack if before.stack == after.stack else f"{before.stack} → {after.stack}"
+
+
 def review_json(before: Snapshot, after: Snapshot) -> dict[str, Any]:
     """The same facts for machines."""
     found = changes(before.graph, after.graph)
     return {
         "format": "headwater.diff/v1",
-        "stack": after.stack if after.exists else before.stack,
+        "stack": title(before, after),
         "dollarsPerHour": {"before": _money(before.plan), "after": _money(after.plan)},
         "gpus": {"before": dict(sorted(_gpus(before.plan).items())), "after": dict(sorted(_gpus(after.plan).items()))},
         "risks": risks(before, after, found),
@@ -98,7 +107,7 @@ def _gpus(plan: Model) -> Counter[str]:
 
 
 def _rows(before: Model, after: Model) -> Iterator[str]:
-    for title, key in (
+    for fact, key in (
         ("serving stack", "stack"),
         ("Kubernetes", "kubernetes"),
         ("region", "region"),
@@ -106,17 +115,18 @@ def _rows(before: Model, after: Model) -> Iterator[str]:
     ):
         old, new = before.get(key, ""), after.get(key, "")
         if old != new and before and after:
-            yield _row("*all*", title, old, new)
+            yield _row("*all*", fact, old, new)
     olds = {m["name"]: m for m in before.get("models", ())}
     news = {m["name"]: m for m in after.get("models", ())}
     for name in [*news, *(n for n in olds if n not in news)]:
         facts = _facts(olds[name]) if name in olds else {}
         later = _facts(news[name]) if name in news else {}
         first = True
-        for title in [*later, *(t for t in facts if t not in later)]:
-            old, new = facts.get(title, ""), later.get(title, "")
-            if old != new:
-                yield _row(name if first else "", title, old, new)
+        whole = not (facts and later)
+        for fact in [*later, *(t for t in facts if t not in later)]:
+            old, new = facts.get(fact, ""), later.get(fact, "")
+            if old != new and not (whole and fact.rpartition(": ")[2].startswith(DETAILS)):
+                yield _row(name if first else "", fact, old, new)
                 first = False
 
 

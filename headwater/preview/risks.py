@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -10,14 +11,20 @@ from headwater.preview.snapshot import Snapshot
 
 SERVERS = ("Deployment", "LeaderWorkerSet", "DisaggregatedSet", "DynamoGraphDeployment")
 
+VPC, CLUSTER = "aws:ec2/vpc:Vpc", "aws:eks/cluster:Cluster"
+
 
 def risks(before: Snapshot, after: Snapshot, found: Sequence[Change]) -> list[str]:
     """Sentences for the reviewer, most serious first; empty when there is nothing to say."""
     if not after.exists:
         return ["the whole environment goes: every model, node and cluster resource"] if before.exists else []
-    told = [*_gone(before.plan, after.plan), *_replaced(found), *_unprotected(found)]
+    told = [*_gone(before.plan, after.plan), *_replaced(found), *_refused(found), *_unprotected(found)]
     if before.exists:
-        told += [*_restarts(before.plan, after.plan, found), *_stack(before.plan, after.plan)]
+        told += [
+            *_region(before.plan, after.plan),
+            *_restarts(before.plan, after.plan, found),
+            *_stack(before.plan, after.plan),
+        ]
     told += [*_reservations(before.plan, after.plan), *_tight(after.plan), *_warnings(before.plan, after.plan)]
     return list(dict.fromkeys(told))
 
@@ -30,10 +37,33 @@ def _gone(before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _replaced(found: Sequence[Change]) -> Iterator[str]:
+    """Each replacement where it begins, with the number it reaches; what is protected against it is said."""
+    followers = Counter(c.cause for c in found if c.cause)
     for change in found:
-        if change.kind == "replaced":
-            why = ", ".join(p.path for p in change.properties if p.replaces)
-            yield f"{change.name} is replaced ({why})"
+        if change.kind != "replaced" or change.cause:
+            continue
+        why = ", ".join(p.path for p in change.properties if p.replaces)
+        rest = followers[change.urn]
+        more = f", and with it {rest} other resource{'s' if rest > 1 else ''}" if rest else ""
+        yield f"{change.name} is replaced ({why}){more}"
+    replaced = {c.type for c in found if c.kind == "replaced"}
+    if VPC in replaced and CLUSTER not in replaced and any(c.type == CLUSTER for c in found):
+        yield "EKS does not move a cluster to another VPC: this change needs a new cluster, under another name"
+    kept = [c.name for c in found if c.protected and c.kind in ("replaced", "removed")]
+    if kept:
+        yield f"protected, so `pulumi up` stops there until `protect` goes: {', '.join(kept)}"
+
+
+def _refused(found: Sequence[Change]) -> Iterator[str]:
+    for change in found:
+        paths = [p.path for p in change.properties if p.refused]
+        if paths and change.kind == "changed":
+            yield f"the API server refuses another {', '.join(paths)} of {change.name}: give the object another name"
+
+
+def _region(before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterator[str]:
+    if before["region"] != after["region"]:
+        yield f"the region changes from {before['region']} to {after['region']}: every AWS resource is made anew"
 
 
 def _unprotected(found: Sequence[Change]) -> Iterator[str]:

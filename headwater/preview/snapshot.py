@@ -49,18 +49,26 @@ def missing(label: str, stack: str) -> Snapshot:
     return Snapshot(label, stack, {}, Graph("headwater", stack, ()))
 
 
-def of_file(file: Path, project: Path) -> Snapshot:
+def of_file(file: Path, project: Path, environment: str | None = None) -> Snapshot:
     """The stack of a file, by the code of this checkout.
+
+    Args:
+        file: the stack file.
+        project: the checkout.
+        environment: take the file as this environment's, so that names are comparable; default is the file's own.
 
     Raises:
         Refusal: the stack file asks for what cannot be.
     """
     settings = load_stack(file)
+    own = settings.environment
+    if environment is not None:
+        settings = settings.model_copy(update={"environment": environment})
     try:
         plan = build_plan(settings, project=project)
     except Refusal as refusal:
         raise refusal.at(shown_path(file)) from None
-    return Snapshot(str(file), plan.environment, plan.model_dump(mode="json"), evaluate(file, project))
+    return Snapshot(str(file), own, plan.model_dump(mode="json"), evaluate(file, project, settings.environment))
 
 
 def stacks_of(revision: str, project: Path) -> tuple[str, ...]:

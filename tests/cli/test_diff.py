@@ -58,6 +58,34 @@ def test_a_replacement_is_counted_and_says_why(run, variant):
     assert "(forces replacement)" in out
 
 
+def test_a_replacement_reaches_what_hangs_on_it_and_is_told_once(run, variant):
+    file = variant("prod", ("cidr: 10.40.0.0/16", "cidr: 10.44.0.0/16"))
+    found = json.loads(run("diff", "prod", file, "--json").out)[0]
+    replaced = [r for r in found["resources"] if r["kind"] == "replaced"]
+    assert {r["type"] for r in replaced} >= {"aws:ec2/subnet:Subnet", "aws:eks/nodeGroup:NodeGroup"}
+    told = [risk for risk in found["risks"] if "is replaced" in risk]
+    assert told == [f"platform-network-vpc is replaced (cidrBlock), and with it {len(replaced) - 1} other resources"]
+    assert any("does not move a cluster to another VPC" in risk for risk in found["risks"])
+
+
+def test_another_region_makes_everything_anew(run, variant):
+    file = variant("dev", ("us-east-2", "us-west-2"))
+    assert "the region changes from us-east-2 to us-west-2" in run("diff", "dev", file).out
+
+
+def test_a_copy_under_any_name_is_compared_by_what_it_says(run, variant):
+    same = variant("prod", name="next")
+    assert run("diff", "prod", same).out == "### prod → next: no change\n"
+
+
+def test_a_new_model_is_told_in_few_rows(run, variant):
+    text = "      - name: qwen\n        model: qwen3-32b\n        precision: fp8\n        context: 8192\n"
+    file = variant("staging", ("    models:\n", "    models:\n" + text.replace("qwen\n", "more\n")))
+    rows = [line for line in run("diff", "staging", file).out.splitlines() if line.startswith("|")]
+    assert "| more | checkpoint | – |" in rows[2]
+    assert not [row for row in rows if "`--max-model-len`" in row and "–" in row]
+
+
 def test_losing_protection_is_a_risk(run, variant):
     file = variant("prod", ("    protect: true\n", ""))
     assert "loses its protection" in run("diff", "prod", file).out
@@ -110,7 +138,9 @@ def test_two_revisions_are_previewed_by_their_own_code(run, tmp_path, monkeypatc
     with monkeypatch.context() as there:
         there.setattr("headwater.cli.compare.project_folder", lambda: clone)
         said = run("diff", "HEAD~1", "HEAD", "--stack", "dev", "--stack", "staging")
+        mixed = run("diff", "HEAD~1", str(dev))
     assert said.code == 0, said.err
+    assert mixed.out == said.out[: said.out.index("### staging")].removesuffix("\n")
     assert "| qwen | context | 32,768 | 16,384 |" in said.out
     assert "### staging: removed" in said.out
     assert "### prod" not in said.out

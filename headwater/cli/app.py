@@ -44,7 +44,7 @@ def preview(
     """The plan, and every resource `pulumi up` would create; no cloud account needed."""
     from headwater.cli.places import console, planned, write_json
     from headwater.cli.plan_screen import plan_screen
-    from headwater.cli.preview_screen import resource_tree, resources_line
+    from headwater.cli.preview_screen import notes, resource_tree, resources_line
     from headwater.cli.progress import waiting
 
     with waiting(f"previewing {stack}"):
@@ -58,7 +58,9 @@ def preview(
     screen = console()
     plan_screen(decided, screen)
     screen.print()
-    screen.print(resources_line(graph, full=full))
+    screen.print(resources_line(graph, full=full, width=screen.width if screen.is_terminal else 0))
+    for note in notes(graph):
+        screen.print(note)
     if full:
         resource_tree(graph, screen)
 

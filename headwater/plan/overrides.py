@@ -30,8 +30,10 @@ UNSIZED = {
     "cpu-offload-gb": "every step would read those weights over PCIe; use a smaller precision or one more GPU",
     "offload-backend": "every step would read those weights over PCIe; use a smaller precision or one more GPU",
     "enable-elastic-ep": "the number of ranks would change under the plan",
+    "quantization": "the checkpoint's own format decides; choose another with the model's `precision`",
     "performance-mode": "it changes batch sizes the plan sizes with; set max-num-seqs and max-num-batched-tokens",
 }
+UNSIZED_FORMATS = frozenset({"gguf", "bitsandbytes"})
 UNMODELLED = {
     "enable-eplb": "redundant experts take memory",
     "eplb-config": "redundant experts take memory",
@@ -166,6 +168,11 @@ def _form(path: str, flag: str, value: EngineValue, surface: Surface) -> Iterabl
         return
     if isinstance(value, bool):
         yield Fault(path, _shown(value), "This argument takes a value, not true or false.", "")
+    elif flag == "load-format" and str(value) in UNSIZED_FORMATS:
+        why = "The bytes of such weights are not known here, so the plan would be a guess."
+        yield Fault(path, _shown(value), why, "Use a safetensors checkpoint of another `precision`.")
+    elif flag == "block-size" and _is_whole(value) and int(value) % 16:
+        yield Fault(path, _shown(value), "A block of the KV cache holds a multiple of 16 tokens.", "Leave it out.")
     elif flag in WHOLE:
         if not _is_whole(value):
             yield Fault(path, _shown(value), "This must be a whole number of at least 1.", _auto_fit(flag, value))

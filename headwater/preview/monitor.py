@@ -190,8 +190,7 @@ class Monitor:
             region = self._region(state.goal.providers.get("aws", ""), {})
             built = construct(state, self._admit, partition(region, {})["partition"])
             if built is None:
-                text = f"What the remote component {state.goal.type} creates is not known offline and not listed."
-                self.messages.append(Message(state.urn, text))
+                self.messages.append(Message(state.urn, self._unlisted(state)))
                 return response
             response.object.CopyFrom(wire.write_struct(built.outputs))
             for key, urns in built.dependencies.items():
@@ -219,6 +218,13 @@ class Monitor:
             if goal.transforms:
                 self._transforms[state.urn] = tuple(goal.transforms)
         return state
+
+    def _unlisted(self, component: State) -> str:
+        """Why a remote component stands without its children; Pulumi's own first preview says no more where it waits."""
+        type_ = component.goal.type
+        if self.registry.configured(component.goal.provider):
+            return f"What the remote component {type_} creates is not known offline and not listed."
+        return f"What {type_} creates is listed once the cluster exists."
 
     def _ancestors(self, urn: str) -> Iterator[Callback]:
         while urn:

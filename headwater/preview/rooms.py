@@ -9,19 +9,23 @@ from headwater.preview.graph import STACK_TYPE, Graph, Resource
 
 SERVING = "serving"
 PLATFORM = "platform"
-ORDER = (
-    "network",
-    "cluster",
-    "system nodes",
-    "access",
-    "addons",
-    "karpenter",
-    "gpu pools",
-    "storage",
-    "monitoring",
-    "operators",
-)
-"""Rooms of the platform as they come to life; others follow by name, then what belongs to none, then serving."""
+ORDER = ("network", "cluster", "gpu nodes", "operators", "storage", "monitoring", "access", SERVING)
+"""Rooms as they come to life; others follow by name."""
+TOGETHER = {
+    "system nodes": "cluster",
+    "addons": "cluster",
+    PLATFORM: "cluster",
+    "karpenter": "gpu nodes",
+    "gpu pools": "gpu nodes",
+    "spot role": "gpu nodes",
+    "definitions": "operators",
+    "load balancer controller": "operators",
+    "shared cache": "storage",
+    "gpu watch": "monitoring",
+    "model namespace": "access",
+    "token secret": "access",
+}
+"""Components that share a word; a screen has room for eight."""
 _WHOLES = re.compile(r"^headwater:(?:platform:Platform|llmd:LlmdStack|dynamo:DynamoStack)$")
 
 
@@ -48,14 +52,13 @@ def rooms(graph: Graph) -> dict[str, list[Resource]]:
     found: dict[str, list[Resource]] = {}
     for resource in graph.resources:
         if resource.type != STACK_TYPE and not (resource.is_provider and not resource.parent):
-            found.setdefault(room_of(resource, by_urn), []).append(resource)
+            room = room_of(resource, by_urn)
+            found.setdefault(TOGETHER.get(room, room), []).append(resource)
     return {room: found[room] for room in sorted(found, key=_place)}
 
 
 def _place(room: str) -> tuple[int, str]:
-    if room in ORDER:
-        return ORDER.index(room), room
-    return {PLATFORM: len(ORDER) + 1, SERVING: len(ORDER) + 2}.get(room, len(ORDER)), room
+    return (ORDER.index(room) if room in ORDER else len(ORDER)), room
 
 
 def _words(token: str) -> str:

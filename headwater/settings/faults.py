@@ -13,7 +13,9 @@ from pydantic_core import ErrorDetails
 
 from headwater.refusal import Fault, did_you_mean
 
-SECRET_KEYS = frozenset({"token"})
+SECRET_KEYS = frozenset({"token", "huggingFace"})
+TOKEN_PREFIX = "hf_"
+"""How hub tokens start: one that stands at the wrong key is not repeated."""
 
 
 def faults_of(error: ValidationError, model: type[BaseModel]) -> list[Fault]:
@@ -161,7 +163,7 @@ _PATTERNS = {
 
 
 def _pattern_sentence(key: str, pattern: str) -> str:
-    if pattern.startswith("^arn"):
+    if pattern.startswith("^arn") and key not in _PATTERNS:
         return "This must be an ARN: arn:aws:SERVICE:REGION:ACCOUNT:RESOURCE."
     if "\\d[a-z]$" in pattern:
         return f"This must be {_PATTERNS['zone']}."
@@ -170,7 +172,9 @@ def _pattern_sentence(key: str, pattern: str) -> str:
 
 def _shown(value: Any, keys: Sequence[str | int]) -> str:
     """A plain value as text; nothing for mappings, lists and whatever may be secret."""
-    if any(key in SECRET_KEYS for key in keys) or isinstance(value, (dict, list, tuple)) or value is None:
+    if value is None or isinstance(value, (dict, list, tuple)):
+        return ""
+    if any(key in SECRET_KEYS for key in keys) or str(value).startswith(TOKEN_PREFIX):
         return ""
     text = str(value).lower() if isinstance(value, bool) else str(value)
     return text if len(text) <= 80 else text[:77] + "..."

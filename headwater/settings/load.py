@@ -61,12 +61,22 @@ def load_stack(path: Path) -> Settings:
             raise Refusal(
                 [Fault("config", "", "A stack file has one mapping, `config:`.", "docs/configuration.md shows one.")]
             )
+        _no_plain_token(document["config"])
         config = {str(key): reveal(value) for key, value in document["config"].items()}
         return settings_from_config(config, environment_of(path))
     except Refusal as refusal:
         raise refusal.at(shown) from None
     except (OSError, UnicodeDecodeError) as error:
         raise Refusal([Fault("the file", "", f"It cannot be read: {error}.", "")], shown) from None
+
+
+def _no_plain_token(config: Mapping[Any, Any]) -> None:
+    """A hub token in plain text would be in the repository's history for ever."""
+    hub = config.get("headwater:huggingFace")
+    if isinstance(hub, dict) and isinstance(hub.get("token"), str):
+        why = "The token stands in plain text; whoever reads the repository has it."
+        remedy = "Revoke it, then run `pulumi config set --secret --path headwater:huggingFace.token`."
+        raise Refusal([Fault("headwater:huggingFace.token", "", why, remedy)])
 
 
 def settings_from_config(config: Mapping[str, Any], environment: str) -> Settings:

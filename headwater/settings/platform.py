@@ -13,6 +13,13 @@ from pydantic.alias_generators import to_camel
 from headwater.settings.base import Frozen, Version
 
 Buy = Literal["reserved", "onDemand", "spot"]
+
+
+def _arn(service: str) -> str:
+    """Pattern of the ARNs of one service."""
+    return rf"^arn:aws[a-z-]*:{service}:[a-z0-9-]+:\d{{12}}:.+$"
+
+
 Arn = Annotated[str, Field(pattern=r"^arn:aws[a-z-]*:[a-z0-9-]+:[a-z0-9-]*:\d{0,12}:.+$")]
 Zone = Annotated[str, Field(pattern=r"^[a-z]{2}(-[a-z]+)+-\d[a-z]$")]
 
@@ -262,7 +269,7 @@ class HuggingFace(Frozen):
         token: the token itself, encrypted in the stack file.
     """
 
-    secret_arn: Arn | None = None
+    secret_arn: Annotated[str | None, Field(pattern=_arn("secretsmanager"))] = None
     token: SecretStr | None = None
 
     @model_validator(mode="after")
@@ -284,7 +291,7 @@ class Gateway(Frozen):
 
     exposure: Literal["cluster", "internal", "public"] = "cluster"
     host: Annotated[str | None, Field(pattern=r"^[a-z0-9]([a-z0-9.-]*[a-z0-9])?$")] = None
-    certificate: Arn | None = None
+    certificate: Annotated[str | None, Field(pattern=_arn("acm"))] = None
     allow: tuple[str, ...] = ()
 
     @field_validator("allow")

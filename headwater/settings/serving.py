@@ -49,6 +49,10 @@ class Load(Frozen):
     output: Annotated[int, Field(ge=1)]
 
 
+MOST_REPLICAS = 512
+"""More copies of one model than any region has nodes for: a slip of the keyboard."""
+
+
 class Replicas(Frozen):
     """How many copies of the model run. A plain number means exactly so many.
 
@@ -57,8 +61,8 @@ class Replicas(Frozen):
         max: most that autoscaling may start; default is ``min``, which means no autoscaling.
     """
 
-    min: Annotated[int, Field(ge=0)] = 1
-    max: Annotated[int | None, Field(ge=1)] = None
+    min: Annotated[int, Field(ge=0, le=MOST_REPLICAS)] = 1
+    max: Annotated[int | None, Field(ge=1, le=MOST_REPLICAS)] = None
 
     @model_validator(mode="after")
     def _ordered(self) -> Replicas:

@@ -65,6 +65,19 @@ class Settings(Frozen):
         return value
 
     @model_validator(mode="after")
+    def _same_region(self) -> Settings:
+        named = {
+            "huggingFace.secretArn": self.hugging_face.secret_arn if self.hugging_face else None,
+            "gateway.certificate": self.gateway.certificate,
+        }
+        for key, arn in named.items():
+            if arn is not None and arn.split(":")[3] != self.region:
+                raise ValueError(
+                    f"`headwater:{key}` is of {arn.split(':')[3]}, the stack is in {self.region}; make it there"
+                )
+        return self
+
+    @model_validator(mode="after")
     def _existing_cluster(self) -> Settings:
         if self.cluster.existing is not None and self.network.vpc is None:
             raise ValueError(

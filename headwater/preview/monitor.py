@@ -220,7 +220,7 @@ class Monitor:
         return state
 
     def _unlisted(self, component: State) -> str:
-        """Why a remote component stands without its children; Pulumi's own first preview says no more where it waits."""
+        """Why a remote component stands alone; where its provider waits, Pulumi's own preview lists no child either."""
         type_ = component.goal.type
         if self.registry.configured(component.goal.provider):
             return f"What the remote component {type_} creates is not known offline and not listed."

@@ -9,7 +9,9 @@ import pytest
 from rich.console import Console
 
 from headwater.cli.plan_screen import plan_screen
+from headwater.cli.preview_screen import resources_line
 from headwater.plan import build_plan
+from headwater.preview.engine import evaluate
 from headwater.settings import load_stack
 from tests.conftest import ROOT
 from tests.factories import disaggregated_model, make_plan
@@ -91,6 +93,23 @@ def test_preview_as_json_holds_plan_and_graph(run):
     found = json.loads(run("preview", "dev", "--json").out)
     assert found["graph"]["format"] == "headwater.preview/v1"
     assert found["plan"]["environment"] == found["graph"]["stack"] == "dev"
+
+
+def test_what_the_engine_has_to_say_is_said_once(run):
+    notes = [line for line in run("preview", "dev").out.splitlines() if line.startswith("NOTE")]
+    graph = json.loads(run("preview", "dev", "--json").out)["graph"]
+    assert len(notes) == len({m["text"] for m in graph["messages"]})
+
+
+@pytest.mark.parametrize("width", [60, 80, 120])
+def test_a_room_and_its_number_stay_on_one_line(width):
+    graph = evaluate(ROOT / "stacks" / "Pulumi.dev.yaml", ROOT)
+    text = resources_line(graph, full=True, width=width).plain
+    assert max(len(line) for line in text.splitlines()) <= width
+    flat = resources_line(graph, full=True).plain
+    assert " ".join(text.split()) == " ".join(flat.split())
+    assert "\n" not in flat
+    assert all(line.strip()[-1].isdigit() or line.endswith("·") for line in text.splitlines())
 
 
 def test_full_lists_every_resource(run):

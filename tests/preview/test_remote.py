@@ -86,3 +86,15 @@ def test_a_remote_component_not_known_from_inside_is_said_to_be_incomplete(previ
     assert [m.text for m in graph.messages] == [
         "What the remote component eks:index:Addon creates is not known offline and not listed."
     ]
+
+
+def test_a_component_whose_provider_waits_is_listed_later(preview: Evaluate) -> None:
+    graph = preview(
+        PROGRAM
+        + "import pulumi_kubernetes as k8s\nkube = k8s.Provider('kube', kubeconfig=cluster.kubeconfig_json)\n"
+        + "k8s.yaml.v2.ConfigFile('crds', file='https://example.com/crds.yaml',"
+        + " opts=pulumi.ResourceOptions(provider=kube))\n"
+    )
+    assert [m.text for m in graph.messages] == [
+        "What kubernetes:yaml/v2:ConfigFile creates is listed once the cluster exists."
+    ]

@@ -46,7 +46,11 @@ def karpenter_values(plan: Plan) -> dict[str, Any]:
             "featureGates": {"reservedCapacity": True, "staticCapacity": any(pool.warm for pool in plan.pools)},
         },
         # Without a memory limit the controller takes the whole node's memory as its own.
-        "controller": {"resources": {"requests": resources, "limits": resources}},
+        "controller": {
+            "resources": {"requests": resources, "limits": resources},
+            # Instance metadata is closed to pods, so the region has to be said.
+            "env": [{"name": "AWS_REGION", "value": plan.region}],
+        },
     }
 
 

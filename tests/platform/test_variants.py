@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from headwater.preview.engine import evaluate
+from tests.conftest import ROOT
 from tests.platform.world import GROUP, PART, World, config, with_capacity
 from tests.validators.graph import validate_graph
 
@@ -76,6 +79,12 @@ def test_every_aws_resource_has_our_provider_and_every_object_the_clusters(name:
     objects = {r.provider for r in world.resources if r.custom and r.package == "kubernetes" and not r.is_provider}
     assert {urn.rpartition("::")[2] for urn in aws} == {"platform-aws"}
     assert {urn.rpartition("::")[2] for urn in objects} == {"platform-kubernetes"}
+
+
+@pytest.mark.graph
+def test_prod_previewed_twice_is_the_same_bytes() -> None:
+    first, second = (json.dumps(evaluate(ROOT / "stacks" / "Pulumi.prod.yaml", ROOT).to_json()) for _ in range(2))
+    assert first == second
 
 
 @pytest.mark.parametrize("name", ["group", "closed", "warm and reserved"])

@@ -3,11 +3,17 @@
 import functools
 import hashlib
 import re
+import warnings
 from typing import Any
 
 import pulumi_aws
 
 ACCOUNT = "123456789012"
+
+with warnings.catch_warnings():  # the SDK's modules load on first use, and then warn of their own deprecated parts
+    warnings.simplefilter("ignore")
+    for _package in ("cloudwatch", "ec2", "efs", "eks", "iam", "kms", "lb", "s3", "sqs", "vpc"):
+        getattr(getattr(pulumi_aws, _package), "__all__", None)
 
 REPLACES: dict[str, frozenset[str]] = {
     type_: frozenset(fields.split())

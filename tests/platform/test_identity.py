@@ -158,3 +158,16 @@ def test_what_cannot_be_is_refused_in_words(sections, says):
 def test_what_only_the_whole_shows_is_refused_in_words(sections, says):
     with pytest.raises(Refusal, match=says):
         _ = World(config(PART, **sections)).plan
+
+
+def test_every_resource_karpenter_may_touch_names_its_kind():
+    resources = {r for document in KARPENTER.values() for s in document["Statement"] for r in s["Resource"]} - {"*"}
+    kinds = {r.split(":", 5)[5].split("/")[0] for r in resources}
+    assert not any("*" in kind for kind in kinds)
+    unbound = {s["Sid"] for d in KARPENTER.values() for s in d["Statement"] if s["Resource"] == ["*"]}
+    assert unbound == {
+        "AllowRegionalReadActions",
+        "AllowPricingReadActions",
+        "AllowUnscopedInstanceProfileListAction",
+        "AllowZonalShiftStatusReadOnly",
+    }

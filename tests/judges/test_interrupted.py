@@ -15,7 +15,7 @@ from .stored import inventory
 from .world.daemon import wait_until
 from .world.world import World
 
-pytestmark = [pytest.mark.judges, pytest.mark.xdist_group("interrupted")]
+pytestmark = pytest.mark.judges
 
 KILLS = 10
 

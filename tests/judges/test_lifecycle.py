@@ -2,13 +2,11 @@
 
 import copy
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from . import placement
-from .conftest import STACKS
 from .engine.harness import Harness
 from .life import OTHER, Life
 from .stored import inventory, kept_by_helm, stored_otherwise
@@ -20,151 +18,168 @@ from .world.world import World
 pytestmark = pytest.mark.judges
 
 
-@pytest.fixture(scope="module", params=[pytest.param(name, marks=pytest.mark.xdist_group(name)) for name in STACKS])
-def life(
-    request: pytest.FixtureRequest,
-    make_world: Callable[..., World],
-    make_harness: Callable[..., Harness],
-    stack_configs: dict[str, dict[str, Any]],
-) -> Life:
-    config = copy.deepcopy(stack_configs[request.param])
-    world = make_world(region=config["aws:region"])
-    return Life(world, make_harness(world, {request.param: config}), request.param, config)
-
-
-def test_up_creates_what_the_preview_showed(life: Life) -> None:
-    with life.step("up"):
-        shown = {step["urn"] for step in life.pulumi.preview()["steps"]}
-        life.up()
-        made = {item["urn"] for item in life.pulumi.export()}
-        assert {urn for urn in made if "::default" not in urn} == {urn for urn in shown if "::default" not in urn}
-
-
-def test_every_kubernetes_object_is_stored_as_written(life: Life) -> None:
-    with life.step("stored"):
-        resources = life.pulumi.export()
-        assert len([item for item in resources if item["type"].startswith("kubernetes:")]) > 20
-        assert stored_otherwise(life.world.kube, resources) == []
-
-
-def test_karpenter_buys_exactly_the_nodes_of_the_plan(life: Life) -> None:
-    with life.step("placement"):
-        life.settle(placement.demanded_pods(life.plan))
-        assert placement.nodes_against_plan(life.world, life.plan) == []
-        assert placement.reserved_against_plan(life.world, life.plan) == []
-        assert placement.limits_against_plan(life.world, life.plan) == []
-        assert placement.dollars_per_hour(life.world, life.plan.region) == pytest.approx(life.plan.cost.now)
-
-
-def test_every_pod_runs_where_the_plan_says(life: Life) -> None:
-    with life.step("pods"):
-        assert placement.pods_against_plan(life.world, life.plan) == []
-
-
-def test_a_second_up_changes_nothing(life: Life) -> None:
-    with life.step("second up"):
-        life.up("--expect-no-changes")
-
-
-def test_a_refresh_changes_nothing(life: Life) -> None:
-    with life.step("refresh"):
-        ended = life.pulumi.run("refresh", "--yes", "--expect-no-changes", "--diff")
-        life.seen += ended.text
-
-
-def test_a_change_of_context_updates_only_that_model(life: Life) -> None:
-    with life.step("context"):
-        models = copy.deepcopy(life.config["headwater:serving"]["models"])
-        models[0]["context"] //= 2
-        life.change_serving({"models": models})
-        changes = life.changes()
-        stack = {urn for _, urn in changes if urn.split("::")[2] == "pulumi:pulumi:Stack"}
-        changes = [(op, urn) for op, urn in changes if urn not in stack]
-        assert changes
-        assert [change for change in changes if change[0] != "update"] == []
-        assert [urn for _, urn in changes if models[0]["name"] not in urn.rsplit("::", 1)[1]] == []
-        assert [urn for _, urn in changes if "$headwater:platform:" in urn or "headwater:platform:" in urn] == []
-        life.up()
-        life.settle(placement.demanded_pods(life.plan))
-
-
-def test_switching_the_serving_stack_leaves_the_platform_alone(life: Life) -> None:
-    with life.step("switch"):
-        platform = {item["urn"]: item for item in life.pulumi.export() if "headwater:platform:" in item["urn"]}
-        assert platform
-        life.change_serving({"stack": OTHER[life.serving]})
-        life.up()
-        after = {item["urn"]: item for item in life.pulumi.export()}
-        kept = {urn for urn in platform if urn in after and after[urn].get("id") == platform[urn].get("id")}
-        assert platform.keys() - kept == set()
-
-
-def test_the_other_serving_stack_is_placed_as_the_plan_says(life: Life) -> None:
-    with life.step("second placement"):
-        life.settle(placement.demanded_pods(life.plan))
-        assert placement.pods_against_plan(life.world, life.plan) == []
-        assert placement.limits_against_plan(life.world, life.plan) == []
-
-
-def test_no_secret_is_shown_anywhere(life: Life) -> None:
-    with life.step("secrets"):
-        diff = life.pulumi.run("preview", "--diff").text
-        logs = "".join(path.read_text(errors="replace") for path in life.world.logs.iterdir())
-        events = str(life.world.kube.list("v1", "Event"))
-        texts = {
-            "state": life.pulumi.raw_export(),
-            "output of up and refresh": life.seen,
-            "diff": diff,
-            "logs": logs,
-            "events": events,
-            "launch templates": str(life.world.aws.launches()),
-            "workloads": str([life.world.kube.list("apps/v1", "Deployment"), life.world.kube.list("v1", "Pod")]),
-            "config maps": str(life.world.kube.list("v1", "ConfigMap")),
-        }
-        assert [where for where, text in texts.items() if MARKER in text] == []
-        secrets = life.world.kube.list("v1", "Secret")
-        assert any(MARKER in _decoded(item) for item in secrets), "the token must reach the cluster as a Secret"
-
-
 def _decoded(secret: dict[str, Any]) -> str:
     from base64 import b64decode
 
     return " ".join(b64decode(value).decode(errors="replace") for value in (secret.get("data") or {}).values())
 
 
-def test_protected_resources_stay_until_the_stack_file_lets_go(life: Life) -> None:
-    with life.step("protection"):
-        cluster = life.config.get("headwater:cluster", {})
-        if not cluster.get("protect"):
-            pytest.skip("this stack protects nothing")
-        refused = life.pulumi.run("destroy", "--yes", "--preview-only", check=False)
-        assert refused.code != 0
-        assert "protect" in refused.text
-        life.config["headwater:cluster"] = cluster | {"protect": False, "deletionProtection": False}
-        life.pulumi.configure(life.stack, {"headwater:cluster": life.config["headwater:cluster"]})
-        life.up()
+@pytest.fixture(scope="class")
+def life(
+    request: pytest.FixtureRequest,
+    make_world: Callable[..., World],
+    make_harness: Callable[..., Harness],
+    stack_configs: dict[str, dict[str, Any]],
+) -> Life:
+    stack = request.cls.stack
+    config = copy.deepcopy(stack_configs[stack])
+    world = make_world(region=config["aws:region"])
+    return Life(world, make_harness(world, {stack: config}), stack, config)
 
 
-def test_destroy_leaves_nothing(life: Life) -> None:
-    with life.step("destroy"):
-        kept_on_purpose = {
-            item["type"] for item in life.pulumi.export() if item.get("retainOnDelete") and item.get("custom")
-        }
-        ended = life.pulumi.run("destroy", "--yes", timeout=600)
-        assert life.pulumi.export() == [], ended.text
-        left = {entry for entry in inventory(life.world.kube) - life.before if not kept_by_helm(entry, CRD_GROUPS)}
-        assert left == set()
-        world, ec2 = life.world, life.world.aws.client("ec2")
-        assert world.aws.instances() == []
-        wait_until(
-            "the launch templates are gone", lambda: not ec2.describe_launch_templates()["LaunchTemplates"], seconds=60
-        )
-        assert world.aws.client("iam").list_instance_profiles()["InstanceProfiles"] == []
-        groups = [item["GroupName"] for item in ec2.describe_security_groups()["SecurityGroups"]]
-        assert set(groups) <= {"default"}
-        assert [item for item in ec2.describe_volumes()["Volumes"] if item["State"] != "deleting"] == []
-        assert {kind for kind, _ in life.harness.aws.kept} <= kept_on_purpose
+class LifeOfAStack:
+    """The steps, in order; a subclass names the stack."""
+
+    stack: str
+
+    def test_up_creates_what_the_preview_showed(self, life: Life) -> None:
+        with life.step("up"):
+            shown = {step["urn"] for step in life.pulumi.preview()["steps"]}
+            life.up()
+            made = {item["urn"] for item in life.pulumi.export()}
+            made = {urn for urn in made if "::default" not in urn}
+            assert shown - made == set()
+            # what is inside a bundle of CRDs is read by the provider, which a first preview does not ask
+            assert {urn for urn in made - shown if "kubernetes:yaml/v2:ConfigFile$" not in urn} == set()
+
+    def test_every_kubernetes_object_is_stored_as_written(self, life: Life) -> None:
+        with life.step("stored"):
+            resources = life.pulumi.export()
+            assert len([item for item in resources if item["type"].startswith("kubernetes:")]) > 20
+            assert stored_otherwise(life.world.kube, resources) == []
+
+    def test_karpenter_buys_exactly_the_nodes_of_the_plan(self, life: Life) -> None:
+        with life.step("placement"):
+            life.settle(placement.demanded_pods(life.plan))
+            assert placement.nodes_against_plan(life.world, life.plan) == []
+            assert placement.reserved_against_plan(life.world, life.plan) == []
+            assert placement.limits_against_plan(life.world, life.plan) == []
+            assert placement.dollars_per_hour(life.world, life.plan.region) == pytest.approx(life.plan.cost.now)
+
+    def test_every_pod_runs_where_the_plan_says(self, life: Life) -> None:
+        with life.step("pods"):
+            assert placement.pods_against_plan(life.world, life.plan) == []
+
+    def test_a_second_up_changes_nothing(self, life: Life) -> None:
+        with life.step("second up"):
+            life.up("--expect-no-changes")
+
+    def test_a_refresh_changes_nothing(self, life: Life) -> None:
+        with life.step("refresh"):
+            ended = life.pulumi.run("refresh", "--yes", "--expect-no-changes", "--diff")
+            life.seen += ended.text
+
+    def test_a_change_of_context_updates_only_that_model(self, life: Life) -> None:
+        with life.step("context"):
+            models = copy.deepcopy(life.config["headwater:serving"]["models"])
+            models[0]["context"] //= 2
+            life.change_serving({"models": models})
+            changes = life.changes()
+            stack = {urn for _, urn in changes if urn.split("::")[2] == "pulumi:pulumi:Stack"}
+            changes = [(op, urn) for op, urn in changes if urn not in stack]
+            assert changes
+            assert [change for change in changes if change[0] != "update"] == []
+            assert [urn for _, urn in changes if models[0]["name"] not in urn.rsplit("::", 1)[1]] == []
+            assert [urn for _, urn in changes if "$headwater:platform:" in urn or "headwater:platform:" in urn] == []
+            life.up()
+            life.settle(placement.demanded_pods(life.plan))
+
+    def test_switching_the_serving_stack_leaves_the_platform_alone(self, life: Life) -> None:
+        with life.step("switch"):
+            platform = {item["urn"]: item for item in life.pulumi.export() if "headwater:platform:" in item["urn"]}
+            assert platform
+            life.change_serving({"stack": OTHER[life.serving]})
+            life.up()
+            after = {item["urn"]: item for item in life.pulumi.export()}
+            kept = {urn for urn in platform if urn in after and after[urn].get("id") == platform[urn].get("id")}
+            assert platform.keys() - kept == set()
+
+    def test_the_other_serving_stack_is_placed_as_the_plan_says(self, life: Life) -> None:
+        with life.step("second placement"):
+            life.settle(placement.demanded_pods(life.plan))
+            assert placement.pods_against_plan(life.world, life.plan) == []
+            assert placement.limits_against_plan(life.world, life.plan) == []
+
+    def test_no_secret_is_shown_anywhere(self, life: Life) -> None:
+        with life.step("secrets"):
+            diff = life.pulumi.run("preview", "--diff").text
+            logs = "".join(path.read_text(errors="replace") for path in life.world.logs.iterdir())
+            events = str(life.world.kube.list("v1", "Event"))
+            texts = {
+                "state": life.pulumi.raw_export(),
+                "output of up and refresh": life.seen,
+                "diff": diff,
+                "logs": logs,
+                "events": events,
+                "launch templates": str(life.world.aws.launches()),
+                "workloads": str([life.world.kube.list("apps/v1", "Deployment"), life.world.kube.list("v1", "Pod")]),
+                "config maps": str(life.world.kube.list("v1", "ConfigMap")),
+            }
+            assert [where for where, text in texts.items() if MARKER in text] == []
+            secrets = life.world.kube.list("v1", "Secret")
+            assert any(MARKER in _decoded(item) for item in secrets), "the token must reach the cluster as a Secret"
+
+    def test_protected_resources_stay_until_the_stack_file_lets_go(self, life: Life) -> None:
+        with life.step("protection"):
+            cluster = life.config.get("headwater:cluster", {})
+            if not cluster.get("protect"):
+                pytest.skip("this stack protects nothing")
+            refused = life.pulumi.run("destroy", "--yes", "--preview-only", check=False)
+            assert refused.code != 0
+            assert "protect" in refused.text
+            life.config["headwater:cluster"] = cluster | {"protect": False, "deletionProtection": False}
+            life.pulumi.configure(life.stack, {"headwater:cluster": life.config["headwater:cluster"]})
+            life.up()
+
+    def test_destroy_leaves_nothing(self, life: Life) -> None:
+        with life.step("destroy"):
+            kept_on_purpose = {
+                item["type"] for item in life.pulumi.export() if item.get("retainOnDelete") and item.get("custom")
+            }
+            ended = life.pulumi.run("destroy", "--yes", timeout=600)
+            assert life.pulumi.export() == [], ended.text
+            left = {entry for entry in inventory(life.world.kube) - life.before if not kept_by_helm(entry, CRD_GROUPS)}
+            assert left == set()
+            world, ec2 = life.world, life.world.aws.client("ec2")
+            assert world.aws.instances() == []
+            wait_until(
+                "the launch templates are gone",
+                lambda: not ec2.describe_launch_templates()["LaunchTemplates"],
+                seconds=60,
+            )
+            assert world.aws.client("iam").list_instance_profiles()["InstanceProfiles"] == []
+            groups = [item["GroupName"] for item in ec2.describe_security_groups()["SecurityGroups"]]
+            assert set(groups) <= {"default"}
+            assert [item for item in ec2.describe_volumes()["Volumes"] if item["State"] != "deleting"] == []
+            assert {kind for kind, _ in life.harness.aws.kept} <= kept_on_purpose
+
+    def test_nothing_of_the_world_died_by_itself(self, life: Life) -> None:
+        life.world.plane.check()
 
 
-def test_nothing_of_the_world_died_by_itself(life: Life, root: Path) -> None:
-    life.world.plane.check()
+class TestDev(LifeOfAStack):
+    """llm-d first, Dynamo after the switch."""
+
+    stack = "dev"
+
+
+class TestStaging(LifeOfAStack):
+    """Dynamo first, llm-d after the switch."""
+
+    stack = "staging"
+
+
+class TestProd(LifeOfAStack):
+    """Groups of nodes, EFA, reservations, protection."""
+
+    stack = "prod"

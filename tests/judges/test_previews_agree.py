@@ -14,7 +14,7 @@ from .agreement import differences
 from .conftest import REGION, SERVING, STACKS
 from .engine.harness import Harness
 
-pytestmark = [pytest.mark.judges, pytest.mark.xdist_group("previews")]
+pytestmark = pytest.mark.judges
 
 
 @pytest.fixture(scope="module")

@@ -12,7 +12,7 @@ from .world.daemon import port_is_free, wait_until
 from .world.stages import CRASH
 from .world.world import World
 
-pytestmark = [pytest.mark.judges, pytest.mark.xdist_group("world")]
+pytestmark = pytest.mark.judges
 
 LOOPBACK = {"0100007F", "00000000000000000000000001000000"}
 LISTENING = "0A"

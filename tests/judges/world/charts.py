@@ -33,10 +33,10 @@ BARE: dict[str, tuple[tuple[str, str, tuple[str, ...]], ...]] = {
         (
             "gateway.envoyproxy.io",
             "v1alpha1",
-            ("EnvoyProxy", "ClientTrafficPolicy", "BackendTrafficPolicy", "SecurityPolicy", "HTTPRouteFilter"),
+            ("EnvoyProxy", "ClientTrafficPolicy", "BackendTrafficPolicy", "SecurityPolicy", "Backend"),
         ),
     ),
-    "ai-gateway-crds-helm": (("aigateway.envoyproxy.io", "v1beta1", ("AIGatewayRoute", "GatewayConfig")),),
+    "ai-gateway-crds-helm": (("aigateway.envoyproxy.io", "v1beta1", ("AIGatewayRoute", "AIServiceBackend")),),
     "agentgateway-crds": (("agentgateway.dev", "v1alpha1", ("AgentgatewayParameters", "AgentgatewayPolicy")),),
 }
 """Kinds whose schema the reference data lacks, by chart: group, version, kinds. They are stored, not judged."""

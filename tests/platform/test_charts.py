@@ -81,3 +81,14 @@ def test_laying_one_map_over_another_keeps_the_upper_and_changes_neither(base, o
     assert all(found[path] == value for path, value in leaves(over))
     assert merge(base, {}) == base
     assert merge({}, over) == over
+
+
+def test_platform_and_servers_agree_on_names_and_users():
+    from components.platform import gpu_specs, model, secrets, shared_cache
+    from components.serving import names, security, weights
+
+    assert weights.WEIGHTS_CLAIM == model.WEIGHTS_CLAIM
+    assert names.POOL_LABEL == gpu_specs.POOL_LABEL
+    assert names.GPU_TAINT == gpu_specs.GPU_TAINT["key"]
+    assert security.USER == shared_cache.WRITER
+    assert secrets.TOKEN_KEY == "HF_TOKEN"

@@ -85,10 +85,10 @@ def test_laying_one_map_over_another_keeps_the_upper_and_changes_neither(base, o
 
 def test_platform_and_servers_agree_on_names_and_users():
     from components.platform import gpu_specs, model, secrets, shared_cache
-    from components.serving import names, security, weights
+    from components.serving import WEIGHTS_CLAIM, names, security
 
-    assert weights.WEIGHTS_CLAIM == model.WEIGHTS_CLAIM
+    assert WEIGHTS_CLAIM == model.WEIGHTS_CLAIM
     assert names.POOL_LABEL == gpu_specs.POOL_LABEL
-    assert names.GPU_TAINT == gpu_specs.GPU_TAINT["key"]
+    assert gpu_specs.GPU_TAINT["key"] == names.GPU_TAINT
     assert security.USER == shared_cache.WRITER
     assert secrets.TOKEN_KEY == "HF_TOKEN"

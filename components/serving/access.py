@@ -29,7 +29,7 @@ class ModelIdentity(pulumi.ComponentResource):
             f"{name}-account",
             metadata={"name": SERVICE_ACCOUNT, "namespace": platform.namespace},
             automount_service_account_token=False,
-            opts=pulumi.ResourceOptions(parent=self, provider=platform.kubernetes),
+            opts=pulumi.ResourceOptions(parent=self, provider=platform.kubernetes, depends_on=list(platform.ready)),
         )
         for class_name, value in priority_classes(plan.models).items():
             k8s.scheduling.v1.PriorityClass(

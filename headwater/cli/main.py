@@ -32,6 +32,8 @@ def main(arguments: list[str] | None = None) -> None:
 
     try:
         code = app(words, prog_name="headwater", standalone_mode=False)
+        if code == INTERRUPTED:  # how typer tells of Ctrl-C
+            raise KeyboardInterrupt
     except Refusal as refusal:
         sys.stderr.write(refusal.text() + "\n")
         raise SystemExit(REFUSED) from None

@@ -93,6 +93,8 @@ def _run(project: Project, monitor: Monitor) -> None:
             loop.run(lambda: run_in_stack(program), threaded=lambda: bool(_CallbackServicer._servicers))
         failed = False
     except (Exception, SystemExit) as error:
+        if raised and isinstance(raised[0], KeyboardInterrupt):
+            raise KeyboardInterrupt from None
         cause = monitor.failure or (raised[0] if raised else error)
         raise _translated(cause, project) from None
     finally:

@@ -39,6 +39,10 @@ class InlineExecutor(ThreadPoolExecutor):
         return future
 
 
+_ATTEMPTS, _PATIENCE = 3, 0.2
+"""How often tasks are told to end, and the seconds each time: the SDK's own answers a first cancellation by waiting."""
+
+
 def run(main: Callable[[], Awaitable[None]], threaded: Callable[[], bool]) -> None:
     """Run ``main`` to its end on a new loop; pending tasks are cancelled, nothing is printed about them."""
     loop = asyncio.new_event_loop()
@@ -50,13 +54,14 @@ def run(main: Callable[[], Awaitable[None]], threaded: Callable[[], bool]) -> No
         loop.run_until_complete(main())
     finally:
         with _silence():
-            pending = asyncio.all_tasks(loop)
-            for task in pending:
-                task.cancel()
-            if pending:
-                loop.run_until_complete(asyncio.gather(*pending, return_exceptions=True))
+            for _ in range(_ATTEMPTS):
+                pending = asyncio.all_tasks(loop)
+                for task in pending:
+                    task.cancel()
+                if pending:
+                    loop.run_until_complete(asyncio.wait(pending, timeout=_PATIENCE))
             loop.run_until_complete(loop.shutdown_asyncgens())
-            executor.shutdown(wait=True)
+            executor.shutdown(wait=False, cancel_futures=True)
             asyncio.set_event_loop(None)
             loop.close()
 

@@ -10,7 +10,10 @@ from typing import Any
 
 from headwater.preview.errors import PreviewError
 from headwater.preview.wire import SECRET
+from headwater.refusal import Fault, Refusal
 from headwater.settings.yaml12 import read_yaml
+
+DENIED = "pulumi:disable-default-providers"
 
 
 @dataclass(frozen=True)
@@ -69,8 +72,8 @@ def load_config(project: Project, stack_file: Path) -> Config:
     """The configuration a program sees: the stack's values over the project's.
 
     Raises:
-        PreviewError: the file cannot be read, or a required key is missing.
-        Refusal: it is not YAML.
+        PreviewError: the file cannot be read.
+        Refusal: it is not YAML, or a required key is missing.
     """
     document = _read(stack_file)
     found = document.get("config") if isinstance(document, dict) else None
@@ -88,7 +91,13 @@ def load_config(project: Project, stack_file: Path) -> Config:
         elif key not in given and ":" not in str(raw):
             missing.append(key)
     if missing:
-        raise PreviewError(f"missing configuration value: {', '.join(sorted(missing))}")
+        raise Refusal(
+            [
+                Fault(key, "", "Pulumi.yaml declares this key without a default.", "Give it in the stack file.")
+                for key in sorted(missing)
+            ],
+            str(stack_file),
+        )
     merged = {**defaults, **given}
     secrets = frozenset(key for key, value in merged.items() if _holds_secret(value))
     return Config({key: _text(_unveiled(merged[key])) for key in sorted(merged)}, secrets)
@@ -98,9 +107,9 @@ def denied_providers(config: Config) -> frozenset[str]:
     """Packages for which ``pulumi:disable-default-providers`` forbids a default provider.
 
     Raises:
-        PreviewError: the value is not a list of names.
+        Refusal: the value is not a list of names.
     """
-    text = config.values.get("pulumi:disable-default-providers", "")
+    text = config.values.get(DENIED, "")
     if not text:
         return frozenset()
     try:
@@ -108,7 +117,7 @@ def denied_providers(config: Config) -> frozenset[str]:
     except json.JSONDecodeError:
         names = None
     if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
-        raise PreviewError(f"pulumi:disable-default-providers is a list of package names, not {text}")
+        raise Refusal([Fault(DENIED, text, "It is a list of package names.", 'Write it as `["aws"]`.')])
     return frozenset(name.strip() for name in names)
 
 

@@ -15,6 +15,8 @@ from headwater.preview.computed import computed_parts
 from headwater.preview.errors import PreviewError
 from headwater.preview.goal import PROVIDER_PREFIX, Goal, alias_urns, make_urn, plain_inputs, provider_urn
 from headwater.preview.graph import STACK_TYPE, Resource
+from headwater.preview.project import DENIED
+from headwater.refusal import Fault, Refusal
 
 
 @dataclass
@@ -83,7 +85,8 @@ class Registry:
         """Register a goal whose transforms have run.
 
         Raises:
-            PreviewError: its URN is taken, or it needs a default provider that is denied.
+            PreviewError: its URN is taken.
+            Refusal: it needs a default provider that the stack denies.
         """
         urn = make_urn(self.stack, self.project, goal.parent, goal.type, goal.name)
         if urn in self.states:
@@ -107,13 +110,11 @@ class Registry:
         """Reference of the default provider of a package, registered on first use.
 
         Raises:
-            PreviewError: the stack denies default providers for this package.
+            Refusal: the stack denies default providers for this package.
         """
         if package != "pulumi" and self.denied & {"*", package}:
-            raise PreviewError(
-                f"the default provider of `{package}` is disabled (pulumi:disable-default-providers), "
-                "and a resource or function names no provider of its own"
-            )
+            why = f"A resource or question of `{package}` has no provider of its own, and the default one is disabled."
+            raise Refusal([Fault(DENIED, ", ".join(sorted(self.denied)), why, f"Leave `{package}` out of the list.")])
         suffix = "".join("_" + part for part in version.replace("-", ".").replace("+", ".").split(".") if part)
         goal = Goal(PROVIDER_PREFIX + package, f"default{suffix}", "", custom=True, version=version)
         goal.download_url = download_url

@@ -59,6 +59,23 @@ def test_a_bug_is_owned_up_to(run, monkeypatch):
     assert "Traceback" not in said.err
 
 
+def test_what_pulumi_would_refuse_of_the_file_is_refused(run, variant):
+    file = variant("dev", ("config:\n", "config:\n  pulumi:disable-default-providers: ['*']\n"))
+    said = run("preview", file)
+    assert (said.code, said.out) == (2, "")
+    assert "pulumi:disable-default-providers = *" in said.err
+
+
+def test_an_interruption_says_that_nothing_is_left(run, monkeypatch, tmp_path):
+    def stopped(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("headwater.preview.engine.evaluate", stopped)
+    said = run("render", "dev", "--out", str(tmp_path / "out"))
+    assert (said.code, said.err) == (130, "Stopped; nothing was left half-done.\n")
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_debug_shows_the_trace_of_a_bug(run, monkeypatch):
     monkeypatch.setattr("headwater.preview.engine.evaluate", lambda *_: 1 / 0)
     assert "Traceback" in run("preview", "dev", "--debug").err

@@ -8,6 +8,7 @@ import pytest
 
 from headwater.preview.errors import PreviewError, ProgramError
 from headwater.preview.graph import Graph
+from headwater.refusal import Refusal
 from tests.preview.conftest import Evaluate, one
 
 AWS = "import pulumi, pulumi_aws as aws\n"
@@ -137,8 +138,13 @@ def test_a_default_provider_takes_the_configuration_of_its_package(preview: Eval
 
 
 def test_a_denied_default_provider_is_refused(preview: Evaluate) -> None:
-    with pytest.raises(PreviewError, match="default provider of `aws` is disabled"):
+    with pytest.raises(Refusal, match=r"`aws` has no provider of its own, and the default one is disabled"):
         preview(AWS + "aws.sqs.Queue('q')\n", config="pulumi:disable-default-providers: ['*']\n")
+
+
+def test_an_unreadable_list_of_denied_providers_is_refused(preview: Evaluate) -> None:
+    with pytest.raises(Refusal, match="list of package names"):
+        preview(AWS, config="pulumi:disable-default-providers: nonsense\n")
 
 
 def test_outputs_of_a_provider_with_unknown_configuration_are_all_unknown(preview: Evaluate) -> None:
@@ -258,6 +264,11 @@ def test_a_logged_error_fails_the_preview_and_a_warning_is_kept(preview: Evaluat
     assert [m.text for m in preview("import pulumi\npulumi.log.warn('mind the gap')\n").messages] == ["mind the gap"]
     with pytest.raises(ProgramError, match="the program logged an error: broken"):
         preview("import pulumi\npulumi.log.error('broken')\n")
+
+
+def test_an_interruption_stays_one(preview: Evaluate) -> None:
+    with pytest.raises(KeyboardInterrupt):
+        preview(AWS + "aws.sqs.Queue('q')\nraise KeyboardInterrupt\n")
 
 
 def test_a_failed_run_does_not_disturb_the_next(preview: Evaluate) -> None:

@@ -8,6 +8,7 @@ import pytest
 
 from headwater.preview.errors import PreviewError
 from headwater.preview.project import load_config, load_project, stack_name
+from headwater.refusal import Refusal
 
 PROJECT = """
 name: demo
@@ -50,8 +51,9 @@ def test_values_are_text_and_objects_are_json(folder: Path) -> None:
 
 
 def test_a_required_key_that_is_absent_is_named(folder: Path) -> None:
-    with pytest.raises(PreviewError, match="missing configuration value: demo:must"):
+    with pytest.raises(Refusal) as caught:
         config_of(folder, "config: {size: 4}\n")
+    assert [fault.path for fault in caught.value.faults] == ["demo:must"]
 
 
 def test_ciphertext_becomes_a_word_and_its_key_secret(folder: Path) -> None:

@@ -58,8 +58,17 @@ def review_json(before: Snapshot, after: Snapshot) -> dict[str, Any]:
                 "urn": c.urn,
                 "type": c.type,
                 "name": c.name,
+                "cause": c.cause,
+                "protected": c.protected,
                 "properties": [
-                    {"path": p.path, "before": p.before, "after": p.after, "replaces": p.replaces} for p in c.properties
+                    {
+                        "path": p.path,
+                        "before": p.before,
+                        "after": p.after,
+                        "replaces": p.replaces,
+                        "refused": p.refused,
+                    }
+                    for p in c.properties
                 ],
             }
             for c in found

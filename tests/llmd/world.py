@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
@@ -109,9 +110,14 @@ def _whole(value: Any) -> Any:
     return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
+LOOP = asyncio.new_event_loop()
+"""Where the SDK runs: an evaluation by the embedded engine before us leaves no loop behind."""
+
+
 def world(plan: Plan, make: Callable[..., Any] = LlmdStack, **refs: Any) -> World:
     """What the llm-d stack, or another serving stack, makes of a plan."""
     recorder = _Recorder()
+    asyncio.set_event_loop(LOOP)
     set_mocks(recorder, preview=False)
     endpoints: list[str] = []
     options: dict[str, pulumi.ResourceOptions] = {}

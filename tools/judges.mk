@@ -2,6 +2,7 @@
 JUDGES_READY := $(VENV)/.judges-ready
 JUDGES_LOG ?= build/judges
 JUDGES_WORKERS ?= 3
+JUDGES_TESTS ?= tests/judges
 
 .PHONY: tools test-judges lock-judges
 
@@ -18,7 +19,7 @@ tools: $(RUN)  ## build the judges (Pulumi, a control plane, Karpenter ...) into
 	@$(BIN)/python tools/build.py
 
 test-judges: $(JUDGES_READY) tools  ## the suite on the real engine, control plane and Karpenter
-	@HEADWATER_JUDGES=required HEADWATER_JUDGES_LOGS=$(JUDGES_LOG) $(BIN)/python -m pytest -q -n $(JUDGES_WORKERS) --dist loadscope -m judges tests/judges
+	@HEADWATER_JUDGES=required HEADWATER_JUDGES_LOGS=$(JUDGES_LOG) $(BIN)/python -m pytest -q -n $(JUDGES_WORKERS) --dist loadscope -m judges $(JUDGES_TESTS)
 
 lock-judges: $(DEV)  ## resolve the judges' own pin again (needs uv)
 	@uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header --no-emit-index-url --no-annotate --extra dev --extra judges -c requirements-dev.lock pyproject.toml -o requirements-judges.lock

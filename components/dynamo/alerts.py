@@ -5,9 +5,10 @@ Ratios are between 0 and 1, as the engines report them; names of series are thos
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 from components.dynamo.names import dynamo_namespace
+from components.watching.alerts import Alert, latency_alerts, model_group
 from headwater.plan import ModelPlan, Plan
 
 KV_FULL = 0.95
@@ -15,17 +16,6 @@ WAITING = 8
 """Requests without a first token, above which a growing queue is worth a look."""
 OURS = "internal|response_timeout|unavailable"
 """Kinds of error that are the service's own; a wrong request or a client that left is none."""
-
-
-class Alert(NamedTuple):
-    """One rule: what is wrong, for how long, how bad, and what to do."""
-
-    name: str
-    expr: str
-    wait: str
-    severity: str
-    summary: str
-    action: str
 
 
 def model_alerts(plan: Plan, model: ModelPlan, namespace: str, *, by_picker: bool) -> list[Alert]:
@@ -91,7 +81,13 @@ def model_alerts(plan: Plan, model: ModelPlan, namespace: str, *, by_picker: boo
             for suffix, share, wait, severity in (("", 0.05, "10m", "warning"), ("Critical", 0.2, "5m", "critical"))
         ),
     ]
-    return found + _objectives(plan, model, front)
+    return found + latency_alerts(
+        plan,
+        model,
+        front,
+        first="dynamo_frontend_time_to_first_token_seconds",
+        later="dynamo_frontend_inter_token_latency_seconds",
+    )
 
 
 def _errors(front: str) -> str:
@@ -100,44 +96,6 @@ def _errors(front: str) -> str:
     return f"sum(rate({failed}[5m])) / sum(rate({series}[5m]))"
 
 
-def _objectives(plan: Plan, model: ModelPlan, front: str) -> list[Alert]:
-    slo = next((m.slo for m in plan.settings.serving.models if m.name == model.name), None)
-    if slo is None:
-        return []
-    watched = (
-        ("ModelSlowFirstToken", "dynamo_frontend_time_to_first_token_seconds", slo.ttft, "time to first token"),
-        ("ModelSlowTokens", "dynamo_frontend_inter_token_latency_seconds", slo.tpot, "time per token"),
-    )
-    return [
-        Alert(
-            name,
-            f"histogram_quantile(0.95, sum by (le) (rate({metric}_bucket{front}[5m]))) > {goal:g}",
-            "10m",
-            "warning",
-            f"{model.name}: {words} above its objective for one request in twenty",
-            "Compare load with the plan (headwater explain); more replicas or a smaller batch.",
-        )
-        for name, metric, goal, words in watched
-        if goal is not None
-    ]
-
-
 def rule_groups(plan: Plan, namespace: str, *, by_picker: bool) -> list[dict[str, Any]]:
     """One group for each model, as a PrometheusRule has them."""
-    return [
-        {
-            "name": f"model-{model.name}",
-            "interval": "30s",
-            "rules": [
-                {
-                    "alert": alert.name,
-                    "expr": alert.expr,
-                    "for": alert.wait,
-                    "labels": {"severity": alert.severity, "model": model.name},
-                    "annotations": {"summary": alert.summary, "description": alert.action},
-                }
-                for alert in model_alerts(plan, model, namespace, by_picker=by_picker)
-            ],
-        }
-        for model in plan.models
-    ]
+    return [model_group(model, model_alerts(plan, model, namespace, by_picker=by_picker)) for model in plan.models]

@@ -5,9 +5,10 @@ Ratios are between 0 and 1, as the engines report them.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 from components.llmd.router import picker_service, router_name
+from components.watching.alerts import Alert, latency_alerts, model_group
 from headwater.plan import ModelPlan, Plan
 
 KV_FULL = 0.95
@@ -15,17 +16,6 @@ HIT_COLLAPSE = 0.5
 """Share of yesterday's prefix-hit ratio below which something is wrong with routing."""
 HIT_WORTH_WATCHING = 0.2
 WAITING = 8
-
-
-class Alert(NamedTuple):
-    """One rule: what is wrong, for how long, how bad, and what to do."""
-
-    name: str
-    expr: str
-    wait: str
-    severity: str
-    summary: str
-    action: str
 
 
 def model_alerts(plan: Plan, model: ModelPlan, namespace: str) -> list[Alert]:
@@ -104,7 +94,9 @@ def model_alerts(plan: Plan, model: ModelPlan, namespace: str) -> list[Alert]:
                 "Look at its pods: Pending means no node, otherwise the engine's log says why.",
             )
         )
-    return found + _objectives(plan, model, served)
+    return found + latency_alerts(
+        plan, model, served, first="llm_d_epp_request_ttft_seconds", later="llm_d_epp_request_streaming_tpot_seconds"
+    )
 
 
 def _errors(served: str) -> str:
@@ -121,44 +113,6 @@ def _collapse(served: str) -> str:
     return f"{now} < {HIT_COLLAPSE} * {before} and {before} > {HIT_WORTH_WATCHING}"
 
 
-def _objectives(plan: Plan, model: ModelPlan, served: str) -> list[Alert]:
-    slo = next((m.slo for m in plan.settings.serving.models if m.name == model.name), None)
-    if slo is None:
-        return []
-    watched = (
-        ("ModelSlowFirstToken", "llm_d_epp_request_ttft_seconds", slo.ttft, "time to first token"),
-        ("ModelSlowTokens", "llm_d_epp_request_streaming_tpot_seconds", slo.tpot, "time per token"),
-    )
-    return [
-        Alert(
-            name,
-            f"histogram_quantile(0.95, sum by (le) (rate({metric}_bucket{served}[5m]))) > {goal:g}",
-            "10m",
-            "warning",
-            f"{model.name}: {words} above its objective for one request in twenty",
-            "Compare load with the plan (headwater explain); more replicas or a smaller batch.",
-        )
-        for name, metric, goal, words in watched
-        if goal is not None
-    ]
-
-
 def rule_groups(plan: Plan, namespace: str) -> list[dict[str, Any]]:
     """One group for each model, as a PrometheusRule has them."""
-    return [
-        {
-            "name": f"model-{model.name}",
-            "interval": "30s",
-            "rules": [
-                {
-                    "alert": alert.name,
-                    "expr": alert.expr,
-                    "for": alert.wait,
-                    "labels": {"severity": alert.severity, "model": model.name},
-                    "annotations": {"summary": alert.summary, "description": alert.action},
-                }
-                for alert in model_alerts(plan, model, namespace)
-            ],
-        }
-        for model in plan.models
-    ]
+    return [model_group(model, model_alerts(plan, model, namespace)) for model in plan.models]

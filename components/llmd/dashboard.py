@@ -5,14 +5,10 @@ from __future__ import annotations
 import json
 from typing import Any
 
-PROMETHEUS = {"type": "prometheus", "uid": "${source}"}
-WIDTH = 8
-HEIGHT = 8
+from components.watching.dashboards import PROMETHEUS, Queries, dashboard_json
+
 ENGINE = '{namespace="$namespace",model_name=~"$model"}'
 POOL = '{namespace="$namespace",name=~"$model"}'
-
-
-Queries = tuple[tuple[str, str], ...]
 
 
 def _quantile(metric: str, share: float) -> str:
@@ -105,43 +101,12 @@ def dashboard(namespace: str) -> dict[str, Any]:
     Args:
         namespace: of the models, shown first.
     """
-    panels: list[dict[str, Any]] = []
-    for row, (title, charts) in enumerate(ROWS):
-        top = row * (HEIGHT + 1)
-        panels.append({"type": "row", "title": title, "gridPos": {"x": 0, "y": top, "w": 24, "h": 1}, "panels": []})
-        for column, (name, unit, queries) in enumerate(charts):
-            panels.append(
-                {
-                    "type": "timeseries",
-                    "title": name,
-                    "datasource": PROMETHEUS,
-                    "gridPos": {"x": column * WIDTH, "y": top + 1, "w": WIDTH, "h": HEIGHT},
-                    "fieldConfig": {"defaults": {"unit": unit, "min": 0}, "overrides": []},
-                    "targets": [
-                        {"refId": chr(ord("A") + n), "expr": expr, "legendFormat": legend, "datasource": PROMETHEUS}
-                        for n, (legend, expr) in enumerate(queries)
-                    ],
-                }
-            )
-    for number, panel in enumerate(panels, start=1):
-        panel["id"] = number
     shown = {"text": namespace, "value": namespace}
     variables = [
-        {"name": "source", "type": "datasource", "query": "prometheus", "current": {}},
         {"name": "namespace", "type": "constant", "query": namespace, "current": shown},
         _variable("model", 'label_values(llm_d_epp_ready_endpoints{namespace="$namespace"}, name)', many=True),
     ]
-    return {
-        "uid": "headwater-llm-d",
-        "title": "Headwater: models behind llm-d",
-        "tags": ["headwater"],
-        "timezone": "utc",
-        "schemaVersion": 39,
-        "refresh": "30s",
-        "time": {"from": "now-3h", "to": "now"},
-        "templating": {"list": variables},
-        "panels": panels,
-    }
+    return dashboard_json("headwater-llm-d", "Headwater: models behind llm-d", ROWS, variables)
 
 
 def dashboard_text(namespace: str) -> str:

@@ -6,25 +6,15 @@ its GPUs is removed by nobody (aws/karpenter-provider-aws#1914, #3794): somebody
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
+from components.watching.alerts import Alert, alert_rule
 from headwater.plan import Plan
 
 POOL = "label_headwater_pool"
 CAPACITY = "label_karpenter_sh_capacity_type"
 NODE_LABELS = "nodes=[headwater/pool,karpenter.sh/capacity-type]"
 """Node labels that kube-state-metrics has to export for these rules."""
-
-
-class Alert(NamedTuple):
-    """One rule: what is wrong, for how long, how bad, what is seen, what to do."""
-
-    name: str
-    expr: str
-    wait: str
-    severity: str
-    summary: str
-    action: str
 
 
 def platform_alerts(plan: Plan, namespace: str) -> list[Alert]:
@@ -104,12 +94,6 @@ def rule_groups(plan: Plan, namespace: str) -> list[dict[str, Any]]:
     for alert in platform_alerts(plan, namespace):
         taken = sum(any(rule["alert"] == alert.name for rule in rules) for rules in groups.values())
         groups.setdefault("headwater-nodes" if not taken else f"headwater-nodes-{taken + 1}", []).append(
-            {
-                "alert": alert.name,
-                "expr": alert.expr,
-                "for": alert.wait,
-                "labels": {"severity": alert.severity},
-                "annotations": {"summary": alert.summary, "description": alert.action},
-            }
+            alert_rule(alert)
         )
     return [{"name": name, "rules": rules} for name, rules in groups.items()]

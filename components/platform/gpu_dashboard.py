@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 from typing import Any
 
-PROMETHEUS = {"type": "prometheus", "uid": "${source}"}
-WIDTH = HEIGHT = 8
+from components.watching.dashboards import Queries, dashboard_json
+
 GPU = "{{Hostname}} {{gpu}}"
 POOL = "{{nodepool}}"
 GPUS = '{resource_type="nvidia.com/gpu"}'
@@ -15,8 +15,6 @@ NODES_BY_CAPACITY = (
     'count by (label_headwater_pool, label_karpenter_sh_capacity_type) (kube_node_labels{label_headwater_pool!=""})'
 )
 PODS_WITHOUT_NODE = "sum by (namespace) (kube_pod_status_unschedulable)"
-
-Queries = tuple[tuple[str, str], ...]
 ROWS: tuple[tuple[str, tuple[tuple[str, str, Queries], ...]], ...] = (
     (
         "GPUs",
@@ -67,37 +65,7 @@ ROWS: tuple[tuple[str, tuple[tuple[str, str, Queries], ...]], ...] = (
 
 def dashboard() -> dict[str, Any]:
     """The dashboard's own JSON form."""
-    panels: list[dict[str, Any]] = []
-    for row, (title, charts) in enumerate(ROWS):
-        top = row * (HEIGHT + 1)
-        panels.append({"type": "row", "title": title, "gridPos": {"x": 0, "y": top, "w": 24, "h": 1}, "panels": []})
-        for column, (name, unit, queries) in enumerate(charts):
-            panels.append(
-                {
-                    "type": "timeseries",
-                    "title": name,
-                    "datasource": PROMETHEUS,
-                    "gridPos": {"x": column * WIDTH, "y": top + 1, "w": WIDTH, "h": HEIGHT},
-                    "fieldConfig": {"defaults": {"unit": unit, "min": 0}, "overrides": []},
-                    "targets": [
-                        {"refId": chr(ord("A") + n), "expr": expr, "legendFormat": legend, "datasource": PROMETHEUS}
-                        for n, (legend, expr) in enumerate(queries)
-                    ],
-                }
-            )
-    for number, panel in enumerate(panels, start=1):
-        panel["id"] = number
-    return {
-        "uid": "headwater-gpus",
-        "title": "Headwater: GPUs and pools",
-        "tags": ["headwater"],
-        "timezone": "utc",
-        "schemaVersion": 39,
-        "refresh": "30s",
-        "time": {"from": "now-3h", "to": "now"},
-        "templating": {"list": [{"name": "source", "type": "datasource", "query": "prometheus", "current": {}}]},
-        "panels": panels,
-    }
+    return dashboard_json("headwater-gpus", "Headwater: GPUs and pools", ROWS)
 
 
 def dashboard_text() -> str:

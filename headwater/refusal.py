@@ -3,8 +3,19 @@
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
+
+HUB_TOKEN = re.compile(r"(?<![A-Za-z0-9])hf_[A-Za-z0-9]{16,}")
+"""A Hugging Face token; a real one has 34 letters and digits after its prefix."""
+_TOKEN_LIKE = re.compile(r"(?<![A-Za-z0-9])hf_(?!overrides\b)[A-Za-z0-9]{8,}")
+"""In a refusal, where a person may have pasted half of one; ``hf_overrides`` is an argument of vLLM."""
+
+
+def masked(text: str, pattern: re.Pattern[str] = HUB_TOKEN) -> str:
+    """``text`` without the Hugging Face tokens in it: whatever a person gets to read goes through here."""
+    return pattern.sub("hf_***", text) if "hf_" in text else text
 
 
 @dataclass(frozen=True, order=True)
@@ -28,7 +39,7 @@ class Fault:
         head = f"{source}, {self.path}" if source else self.path
         if self.value:
             head += f" = {self.value}"
-        return "\n".join([head, f"  {self.why}", *([f"  {self.remedy}"] if self.remedy else [])])
+        return masked("\n".join([head, f"  {self.why}", *([f"  {self.remedy}"] if self.remedy else [])]), _TOKEN_LIKE)
 
 
 class Refusal(Exception):

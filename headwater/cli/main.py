@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import atexit
+import contextlib
 import gc
 import io
 import os
 import sys
 import traceback
+from typing import NoReturn
 
 from typer.exceptions import Abort, TyperException
 
+from headwater.cli.streams import masked_stream
 from headwater.refusal import Refusal
 
 REFUSED = 2
@@ -26,6 +29,12 @@ def main(arguments: list[str] | None = None) -> None:
         if isinstance(stream, io.TextIOWrapper) and stream.encoding.lower() not in {"utf-8", "utf8"}:
             stream.reconfigure(encoding="utf-8")  # under LANG=C or an old code page
     words = sys.argv[1:] if arguments is None else arguments
+    with contextlib.redirect_stdout(masked_stream(sys.stdout)), contextlib.redirect_stderr(masked_stream(sys.stderr)):
+        _run(words)
+
+
+def _run(words: list[str]) -> NoReturn:
+    """One command, whatever it ends with."""
     debug = "--debug" in words
     words = [word for word in words if word != "--debug"]
     from headwater.cli.app import app

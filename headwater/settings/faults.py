@@ -14,8 +14,6 @@ from pydantic_core import ErrorDetails
 from headwater.refusal import Fault, did_you_mean
 
 SECRET_KEYS = frozenset({"token", "huggingFace"})
-TOKEN_PREFIX = "hf_"
-"""How hub tokens start: one that stands at the wrong key is not repeated."""
 
 
 def faults_of(error: ValidationError, model: type[BaseModel]) -> list[Fault]:
@@ -174,7 +172,7 @@ def _shown(value: Any, keys: Sequence[str | int]) -> str:
     """A plain value as text; nothing for mappings, lists and whatever may be secret."""
     if value is None or isinstance(value, (dict, list, tuple)):
         return ""
-    if any(key in SECRET_KEYS for key in keys) or str(value).startswith(TOKEN_PREFIX):
+    if any(key in SECRET_KEYS for key in keys):
         return ""
     text = str(value).lower() if isinstance(value, bool) else str(value)
     return text if len(text) <= 80 else text[:77] + "..."

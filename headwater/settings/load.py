@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 from pydantic import ValidationError
 
-from headwater.refusal import Fault, Refusal, did_you_mean
-from headwater.settings.faults import faults_of
+from headwater.refusal import HUB_TOKEN, Fault, Refusal, did_you_mean
+from headwater.settings.faults import faults_of, key_path
 from headwater.settings.stack import SECTIONS, Settings
 from headwater.settings.yaml12 import read_yaml
 
@@ -79,6 +79,30 @@ def _no_plain_token(config: Mapping[Any, Any]) -> None:
         raise Refusal([Fault("headwater:huggingFace.token", "", why, remedy)])
 
 
+def _tokens(config: Mapping[str, Any]) -> Iterator[str]:
+    """Key paths at which a hub token stands, its own place left out."""
+
+    def walk(value: Any, keys: tuple[str | int, ...]) -> Iterator[str]:
+        if isinstance(value, dict):
+            for key, item in value.items():
+                yield from walk(item, (*keys, str(key)))
+        elif isinstance(value, list):
+            for place, item in enumerate(value):
+                yield from walk(item, (*keys, place))
+        elif isinstance(value, str) and HUB_TOKEN.search(value) and keys != ("huggingFace", "token"):
+            path = key_path(keys)
+            yield path.removeprefix("headwater:") if ":" in str(keys[0]) else path
+
+    for key, value in config.items():
+        yield from walk(value, (key.removeprefix("headwater:"),))
+
+
+def _misplaced(path: str) -> Fault:
+    why = "A Hugging Face token stands here, where it would be read by everybody who sees the plan or a pod."
+    remedy = "Revoke it; the new one goes into `pulumi config set --secret --path headwater:huggingFace.token`."
+    return Fault(path, "", why, remedy)
+
+
 def settings_from_config(config: Mapping[str, Any], environment: str) -> Settings:
     """Settings of a configuration map as Pulumi keeps it: ``aws:region``, ``headwater:serving``, ...
 
@@ -89,7 +113,7 @@ def settings_from_config(config: Mapping[str, Any], environment: str) -> Setting
     Raises:
         Refusal: with every fault found.
     """
-    faults: list[Fault] = []
+    faults: list[Fault] = [_misplaced(path) for path in _tokens(config)]
     values: dict[str, Any] = {"environment": environment}
     for key, value in config.items():
         namespace, _, name = key.partition(":")

@@ -141,7 +141,14 @@ def test_encrypted_values_are_replaced_by_a_marker():
 
 @pytest.mark.parametrize(
     ("endpoint", "message"),
-    [({"public": ["0.0.0.0/0"]}, "whole internet"), ({"public": []}, "At least 1"), ("public", "must be")],
+    [
+        ({"public": ["0.0.0.0/0"]}, "whole internet"),
+        ({"public": ["10.0.0.0/8", "::/0"]}, "::/0 is the whole internet"),
+        ({"public": ["128.0.0.0/1", "64.0.0.0/2", "2001:db8::/32", "0.0.0.0/2"]}, "0.0.0.0/2 together are the whole"),
+        ({"public": ["8000::/1", "::/1"]}, "together are the whole internet"),
+        ({"public": []}, "At least 1"),
+        ("public", "must be"),
+    ],
 )
 def test_the_api_is_never_open_to_everybody(endpoint, message):
     with pytest.raises(Refusal, match=message):

@@ -50,9 +50,15 @@ class PublicEndpoint(Frozen):
     @field_validator("public")
     @classmethod
     def _cidrs(cls, value: tuple[str, ...]) -> tuple[str, ...]:
-        for cidr in value:
-            if ipaddress.ip_network(cidr, strict=True).prefixlen == 0:
-                raise ValueError(f"{cidr} is the whole internet; name the networks your people and CI come from")
+        networks = [ipaddress.ip_network(cidr, strict=True) for cidr in value]
+        four = [network for network in networks if isinstance(network, ipaddress.IPv4Network)]
+        six = [network for network in networks if isinstance(network, ipaddress.IPv6Network)]
+        for parts in (ipaddress.collapse_addresses(four), ipaddress.collapse_addresses(six)):
+            for network in parts:
+                if network.prefixlen == 0:
+                    pieces = [str(n) for n in networks if n.version == network.version]
+                    who = f"{network} is" if str(network) in pieces else f"{', '.join(pieces)} together are"
+                    raise ValueError(f"{who} the whole internet; name the networks your people and CI come from")
         return value
 
 

@@ -16,9 +16,12 @@ from components.dynamo.planner import planner_text
 from components.dynamo.router import POLICY_FILE, POLICY_FOLDER, policy, policy_text, router_variables
 from headwater.catalog.dynamo_surface import dynamo_surface
 from headwater.catalog.engine_surface import surface
+from headwater.catalog.models import load_models
+from headwater.plan import EngineArg
 from headwater.plan.dynamo_planner_rules import SAID_ELSEWHERE
 from tests.dynamo.shapes import ACCELERATORS, ALL, elastic_disaggregated, plan, with_slo
-from tests.dynamo.wheels import Wheels, supported
+from tests.dynamo.wheels import LOCK, Wheels, supported
+from tests.factories import make_model, make_role
 from tests.llmd.cases import one_server
 
 POLICY = {
@@ -32,6 +35,10 @@ LOAD = {"target": "load", "prefillQueue": {"up": 8000, "down": 500}, "decodeKv":
 apart, one_worker = elastic_disaggregated, one_server
 
 pytestmark = [pytest.mark.dynamo, pytest.mark.timeout(1800)]
+
+
+def test_the_wheels_are_those_of_the_release_we_deploy():
+    assert f"\nai-dynamo=={dynamo_surface().version} " in f"\n{LOCK.read_text(encoding='utf-8')}"
 
 
 @pytest.fixture(scope="session")
@@ -99,8 +106,15 @@ def test_the_real_frontend_refuses_a_wrong_policy_file(wheels, tmp_path, change)
     assert not started.up, started.text
 
 
-def test_the_real_frontend_refuses_a_flag_it_does_not_have(wheels):
-    assert not wheels.frontend(["--router-kv-overlap"], free_port()).up
+@pytest.mark.parametrize("words", [["--router-kv-overlap"], ["--router-mode", "nearest"]], ids=["flag", "mode"])
+def test_the_real_frontend_refuses_what_it_does_not_have(wheels, words):
+    assert not wheels.frontend(words, free_port()).up
+
+
+def test_the_real_frontend_says_which_of_its_flags_are_deprecated(wheels):
+    started = wheels.frontend(["--router-mode", "kv", "--router-temperature", "0.5"], free_port())
+    assert started.up
+    assert "--router-temperature is deprecated" in started.text
 
 
 @pytest.mark.parametrize("mode", ["kv", "round-robin", "random", "power-of-two", "least-loaded"])
@@ -116,6 +130,7 @@ def test_the_pickers_variables_are_ones_the_router_reads(wheels):
     for name in names:
         started = wheels.frontend(["--router-mode", "kv"], free_port(), **{name: "nonsense"})
         assert not started.up, name
+    assert wheels.frontend(["--router-mode", "kv"], free_port(), **{f"{names[0]}S": "nonsense"}).up
 
 
 PLANNED = {
@@ -156,6 +171,18 @@ def test_the_real_planner_ignores_what_we_refuse(wheels):
     assert answer["max_gpu_budget"] == 8
 
 
+@pytest.mark.parametrize(
+    "wrong",
+    [{"optimization_target": "cheap"}, {"mode": "both"}, {"max_gpu_budget": "many"}, {"load_predictor": "oracle"}],
+    ids=lambda wrong: next(iter(wrong)),
+)
+def test_the_real_planner_refuses_a_wrong_value(wheels, wrong):
+    model = json.loads(planner_text(PLANNED["throughput"](), apart()))
+    assert set(wrong) <= {*model, "load_predictor"}
+    (answer,) = wheels.ask("planner", [json.dumps({**model, **wrong})])["answers"]
+    assert next(iter(wrong)) in answer["error"]
+
+
 def test_the_planners_fields_are_those_of_the_catalogue(wheels):
     fields = set(wheels.ask("planner", [])["fields"])
     assert fields == set(dynamo_surface().planner_fields)
@@ -193,9 +220,29 @@ def test_the_real_worker_parses_every_command_line_we_render(wheels, accelerator
         assert answer["events"] is (made.settings.dynamo.router.mode == "kv" and role.role != "decode")
 
 
+def speaking(tools, reasoning):
+    role = make_role()
+    named = {"--tool-call-parser": tools, "--reasoning-parser": reasoning}
+    more = tuple(EngineArg(flag=f, value=v, origin="plan", why="sample") for f, v in named.items() if v is not None)
+    return make_model(roles=(role.model_copy(update={"engine_args": (*role.engine_args, *more)}),))
+
+
+def test_the_real_worker_takes_the_parsers_of_every_model_of_the_catalogue(wheels):
+    known = dynamo_surface()
+    pairs = sorted({(m.tool_parser, m.reasoning_parser) for m in load_models().values()}, key=str)
+    models = [speaking(*pair) for pair in pairs]
+    answers = ask_worker(wheels, [worker_arguments(plan(model), model, model.roles[0]) for model in models])
+    for (tools, reasoning), answer in zip(pairs, answers, strict=True):
+        assert answer["tools"] == (tools and known.tool_parsers.of_vllm(tools))
+        assert answer["reasoning"] == (reasoning and known.reasoning_parsers.of_vllm(reasoning))
+    assert any(answer["tools"] for answer in answers)
+    assert any(answer["reasoning"] for answer in answers)
+
+
 @pytest.mark.parametrize(
     ("words", "reason"),
     [
+        (["--dyn-tool-call-parser", "nobody"], "nobody"),
         (["--disaggregation-mode", "prefill"], "kv-transfer-config"),
         (["--connector", "nixl"], "no longer supported"),
         (["--is-prefill-worker"], "unrecognized"),

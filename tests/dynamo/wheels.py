@@ -1,11 +1,13 @@
 """Dynamo's own wheels in an environment of their own, made once and kept in the user's cache.
 
-They cannot be installed with all they ask for (one of their dependencies is a stub on PyPI), so they come without, and
-what the frontend, the router and the configuration models really import comes beside them.
+``requirements-dynamo.lock`` has them, without all they ask for, by hash; another lock or interpreter is another
+environment.
 """
 
 from __future__ import annotations
 
+import fcntl
+import hashlib
 import json
 import os
 import subprocess
@@ -16,9 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from headwater.catalog.dynamo_surface import dynamo_surface
-
-BESIDE = ("pydantic==2.13.5", "PyYAML==6.0.4", "msgspec", "uvloop", "packaging")
+LOCK = Path(__file__).parents[2] / "requirements-dynamo.lock"
 PROBES = Path(__file__).parent / "probes"
 STARTED = "Starting HTTP(S) service"
 
@@ -35,22 +35,29 @@ class Wheels:
     """The environment."""
 
     def __init__(self) -> None:
-        version = dynamo_surface().version
-        cache = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache"))
-        self.folder = cache / "headwater" / f"dynamo-{version}"
-        self._ready = self.folder / ".ready"
-        if not self._ready.is_file():
-            self._make(version)
+        cache = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "headwater"
+        content = hashlib.sha256(LOCK.read_bytes() + sys.version.encode()).hexdigest()
+        self.folder = cache / f"dynamo-{content[:12]}"
+        cache.mkdir(parents=True, exist_ok=True)
+        with (cache / ".dynamo-lock").open("w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            if not (self.folder / ".ready").is_file():
+                self._make()
 
-    def _make(self, version: str) -> None:
-        venv.create(self.folder, with_pip=True)
-        for words in (
-            ["--no-deps", f"ai-dynamo=={version}", f"ai-dynamo-runtime=={version}"],
-            list(BESIDE),
-        ):
-            pip = [str(self.python), "-m", "pip", "install", "-q", "--disable-pip-version-check", *words]
-            subprocess.run(pip, check=True, timeout=1800)
-        self._ready.touch()
+    def _make(self) -> None:
+        venv.create(self.folder, clear=True)
+        pip = [
+            sys.executable,
+            "-m",
+            "pip",
+            "--python",
+            str(self.python),
+            "install",
+            "-q",
+            "--disable-pip-version-check",
+        ]
+        subprocess.run([*pip, "--no-deps", "--require-hashes", "-r", str(LOCK)], check=True, timeout=1800)
+        (self.folder / ".ready").touch()
 
     @property
     def python(self) -> Path:

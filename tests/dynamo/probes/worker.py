@@ -5,8 +5,10 @@ error. Runs in the environment of Dynamo's wheels, so it knows nothing of this p
 """
 
 import argparse
+import contextlib
 import importlib.abc
 import importlib.machinery
+import io
 import json
 import sys
 import types
@@ -74,10 +76,12 @@ from dynamo.vllm.args import parse_args  # noqa: E402
 
 answers = []
 for line in ASKED["lines"]:
+    said = io.StringIO()
     try:
-        config = parse_args(line)
+        with contextlib.redirect_stderr(said):
+            config = parse_args(line)
     except (Exception, SystemExit) as error:
-        answers.append({"error": f"{type(error).__name__}: {error}"})
+        answers.append({"error": f"{type(error).__name__}: {error} {said.getvalue()}"})
     else:
         answers.append(
             {

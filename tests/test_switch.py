@@ -7,7 +7,7 @@ import pytest
 from headwater.plan import build_plan
 from headwater.settings import load_stack
 from tests.conftest import ROOT
-from tests.stacks import SERVING, STACKS, graph, names, stack_file
+from tests.stacks import SERVING, STACKS, graph, names, stack_file, varied
 
 pytestmark = pytest.mark.graph
 each = pytest.mark.parametrize("stack", STACKS)
@@ -31,6 +31,18 @@ def platform(stack, serving):
     return {r.urn: r.to_json() for r in found.resources if inside(r.urn)}
 
 
+def objects(found):
+    """URN of every Kubernetes object outside the platform, by API version, kind, namespace and name."""
+    made = {}
+    for r in found.resources:
+        inputs = r.to_json().get("inputs", {})
+        metadata = inputs.get("metadata") or {}
+        name = metadata.get("name") or inputs.get("name")
+        if r.custom and name and r.type.startswith("kubernetes:") and "headwater:platform:" not in r.urn:
+            made[r.type, str(metadata.get("namespace") or inputs.get("namespace")), name] = r.urn
+    return made
+
+
 @each
 def test_switching_the_serving_stack_touches_no_platform_resource(stack):
     llmd, dynamo = platform(stack, "llm-d"), platform(stack, "dynamo")
@@ -44,6 +56,33 @@ def test_switching_the_serving_stack_replaces_every_serving_resource_kind(stack)
     assert not any("DynamoGraphDeployment" in name for name in llmd)
     assert any("DynamoGraphDeployment" in name for name in dynamo)
     assert not any("InferencePool" in name or "llm-d-router" in name for name in dynamo if "llmd" in name)
+
+
+def made_twice(llmd, dynamo):
+    """Objects that both graphs have under one Kubernetes name, but as two resources, with both URNs."""
+    one, other = objects(llmd), objects(dynamo)
+    assert len(one.keys() & other.keys()) >= 3  # the service account, the default policy, a budget
+    return {key: (urn, other[key]) for key, urn in one.items() if other.get(key, urn) != urn}
+
+
+@each
+def test_an_object_that_both_serving_stacks_make_is_one_resource(stack):
+    """The engine makes the new before it deletes the old: two resources of one Kubernetes name would collide."""
+    assert made_twice(*(graph(stack, serving) for serving in SERVING)) == {}
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"headwater:llmd": {"autoscaling": {"by": "hpa"}}, "headwater:weights": {"prepull": True}},
+        {"headwater:llmd": {"mode": "standalone"}, "headwater:dynamo": {"gateway": "frontend"}},
+        {"headwater:llmd": {"gateway": "agentgateway"}, "headwater:gateway": {"exposure": "internal"}},
+        {"headwater:dynamo": {"gateway": "picker", "scheduling": "grove"}},
+    ],
+    ids=["hpa, prepull", "standalone", "agentgateway", "picker"],
+)
+def test_settings_leave_no_object_made_twice(change):
+    assert made_twice(*(varied("staging", serving, change) for serving in SERVING)) == {}
 
 
 @each

@@ -31,8 +31,8 @@ CONTROL = {"agentgateway": "agentgateway", "istio": "istiod"}
 """Controllers whose proxies run in the models' namespace, with the chart of their control plane."""
 
 
-class Front(pulumi.ComponentResource):
-    """The Gateway.
+class Front:
+    """The Gateway, under the name it has before llm-d, and what is not of one model.
 
     Attributes:
         address: base URL clients use, without ``/v1``.
@@ -42,14 +42,18 @@ class Front(pulumi.ComponentResource):
     address: str
     proxies: Peer
 
-    def __init__(
-        self, name: str, plan: Plan, platform: PlatformRefs, opts: pulumi.ResourceOptions | None = None
-    ) -> None:
-        super().__init__("headwater:dynamo:Front", name, {}, opts)
-        self._plan, self._platform = plan, platform
+    def __init__(self, name: str, plan: Plan, platform: PlatformRefs, objects: Objects) -> None:
+        """Make it.
+
+        Args:
+            name: prefix of logical names, the serving stack's.
+            plan: the plan.
+            platform: what it stands on.
+            objects: makes children of the serving stack.
+        """
+        self._plan, self._platform, self._objects = plan, platform, objects
         self._way = entry(plan.settings, plan.models)
-        self._objects = Objects(name, self, platform, list(platform.ready))
-        gateway = InferenceGateway(f"{name}-gateway", plan, platform, pulumi.ResourceOptions(parent=self))
+        gateway = InferenceGateway(f"{name}-gateway", plan, platform, pulumi.ResourceOptions(parent=objects.parent))
         self._gateway = gateway.gateway
         self.address, self.proxies = gateway.address, gateway.proxies
         control = CONTROL.get(plan.settings.llmd.gateway)
@@ -57,12 +61,11 @@ class Front(pulumi.ComponentResource):
             labels = {GATEWAY_POD_LABEL: GATEWAY_NAME}
             spec: Any = proxy_policy(plan.models, labels, charts()[control].namespace)
             k8s.networking.v1.NetworkPolicy(
-                f"{name}-flows",
+                f"{name}-{GATEWAY_NAME}",
                 metadata=self._objects.metadata(GATEWAY_NAME),
                 spec=spec,
                 opts=self._objects.options(),
             )
-        self.register_outputs({})
 
     def route(self, objects: Objects, model: ModelPlan, graph: pulumi.Resource) -> None:
         """The model's route; with several models behind Envoy also what reads the model from the request's body."""

@@ -18,7 +18,7 @@ from components.dynamo.planner import CONFIG_FILE, planner_config_name, planner_
 from components.dynamo.router import POLICY_FILE, policy, policy_name, policy_text
 from components.dynamo.scaling import scaled_object, scaled_roles
 from components.platform.model import PlatformRefs
-from components.serving import model_labels, workload_name
+from components.serving import SERVED_MODEL, model_labels, workload_name
 from components.serving.exposure import exposure, load_balancer_service
 from components.serving.objects import POD_MONITOR, SCALED_OBJECT, Kind, Objects
 from headwater.plan import ModelPlan, Plan
@@ -47,7 +47,7 @@ class ModelGraph(pulumi.ComponentResource):
         after: Sequence[pulumi.Resource],
         opts: pulumi.ResourceOptions | None = None,
     ) -> None:
-        super().__init__("headwater:dynamo:ModelGraph", name, {}, opts)
+        super().__init__(SERVED_MODEL, name, {}, opts)
         self._plan, self._model, self._platform, self._front = plan, model, platform, front
         self._way = entry(plan.settings, plan.models)
         self._objects = Objects(name, self, platform, [*platform.ready, *after], model_labels(model))
@@ -118,16 +118,18 @@ class ModelGraph(pulumi.ComponentResource):
 
         A group of several nodes falls as a whole, and Grove and the operator decide how; no budget counts its pods.
         """
-        counted = {
-            component_name(role): workload_name(self._model, role) for role in self._model.roles if role.nodes == 1
-        }
+        counted = [
+            (role.role, component_name(role), workload_name(self._model, role))
+            for role in self._model.roles
+            if role.nodes == 1
+        ]
         if self._way != "picker":
-            counted[FRONTEND] = f"{self._model.name}-{FRONTEND}"
-        for component, name in counted.items():
+            counted.append((FRONTEND, FRONTEND, f"{self._model.name}-{FRONTEND}"))
+        for logical, component, name in counted:
             labels = {GRAPH_LABEL: graph_name(self._model), COMPONENT_LABEL: component}
             spec: Any = {"maxUnavailable": 1, "selector": {"matchLabels": labels}}
             k8s.policy.v1.PodDisruptionBudget(
-                f"{self._objects.prefix}-{component}-budget",
+                f"{self._objects.prefix}-{logical}-budget",
                 metadata=self._objects.metadata(name),
                 spec=spec,
                 opts=self._objects.options(),

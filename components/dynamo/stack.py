@@ -14,7 +14,7 @@ from components.dynamo.names import HTTP_PORT, frontend_service
 from components.dynamo.operator import DynamoPlatform
 from components.dynamo.serving import ModelGraph
 from components.platform.model import MODEL_SERVICE_ACCOUNT, PlatformRefs
-from components.serving import ModelIdentity, Prepull
+from components.serving import SERVING_STACK, ModelIdentity, Prepull
 from components.serving.exposure import exposure
 from components.serving.flows import default_deny
 from components.serving.objects import PROMETHEUS_RULE, Objects
@@ -36,7 +36,7 @@ class DynamoStack(pulumi.ComponentResource):
     def __init__(
         self, name: str, plan: Plan, platform: PlatformRefs, opts: pulumi.ResourceOptions | None = None
     ) -> None:
-        super().__init__("headwater:dynamo:DynamoStack", name, {}, opts)
+        super().__init__(SERVING_STACK, name, {}, opts)
         child = pulumi.ResourceOptions(parent=self)
         self._plan, self._platform = plan, platform
         self._objects = Objects(name, self, platform, list(platform.ready))
@@ -45,7 +45,7 @@ class DynamoStack(pulumi.ComponentResource):
         if plan.settings.weights.prepull:
             Prepull(f"{name}-prepull", plan, platform, child)
         own_service = entry(plan.settings, plan.models) == "frontend"
-        front = None if own_service else Front(f"{name}-front", plan, platform, child)
+        front = None if own_service else Front(name, plan, platform, self._objects)
         if plan.settings.dynamo.isolate:
             self._deny()
         after = [*operator.ready, identity, self._discovery(identity)]

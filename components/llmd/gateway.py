@@ -55,7 +55,7 @@ class InferenceGateway(pulumi.ComponentResource):
     def __init__(
         self, name: str, plan: Plan, platform: PlatformRefs, opts: pulumi.ResourceOptions | None = None
     ) -> None:
-        super().__init__("headwater:llmd:InferenceGateway", name, {}, opts)
+        super().__init__("headwater:serving:InferenceGateway", name, {}, opts)
         self._name, self._plan, self._platform = name, plan, platform
         self._objects = Objects(name, self, platform, list(platform.ready))
         access = exposure(plan.settings.gateway)

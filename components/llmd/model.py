@@ -37,7 +37,7 @@ from components.llmd.tiers import (
 )
 from components.llmd.workloads import deployment, disaggregated_set, elastic, leader_worker_set
 from components.platform.model import PlatformRefs
-from components.serving import ROLE_LABEL, model_labels, workload_name
+from components.serving import ROLE_LABEL, SERVED_MODEL, model_labels, workload_name
 from headwater.plan import ModelPlan, Plan, Role
 from headwater.plan.llmd_paths import routing_path
 
@@ -66,7 +66,7 @@ class ModelServing(pulumi.ComponentResource):
         after: Sequence[pulumi.Resource],
         opts: pulumi.ResourceOptions | None = None,
     ) -> None:
-        super().__init__("headwater:llmd:ModelServing", name, {}, opts)
+        super().__init__(SERVED_MODEL, name, {}, opts)
         self._plan, self._model = plan, model
         self._token = platform.token_secret
         self._namespace = platform.namespace_name

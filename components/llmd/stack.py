@@ -21,7 +21,7 @@ from components.llmd.scaling import adapter_values, scaled_roles
 from components.platform.charts import release
 from components.platform.crds import crd_bundle
 from components.platform.model import PlatformRefs
-from components.serving import ModelIdentity, Prepull
+from components.serving import SERVING_STACK, ModelIdentity, Prepull
 from headwater.catalog.releases import charts
 from headwater.plan import Plan
 
@@ -42,7 +42,7 @@ class LlmdStack(pulumi.ComponentResource):
     def __init__(
         self, name: str, plan: Plan, platform: PlatformRefs, opts: pulumi.ResourceOptions | None = None
     ) -> None:
-        super().__init__("headwater:llmd:LlmdStack", name, {}, opts)
+        super().__init__(SERVING_STACK, name, {}, opts)
         child = pulumi.ResourceOptions(parent=self)
         self._plan, self._platform = plan, platform
         self._objects = Objects(name, self, platform, list(platform.ready))

@@ -4,6 +4,11 @@ from __future__ import annotations
 
 from headwater.plan import ModelPlan, Role
 
+SERVING_STACK = "headwater:serving:ServingStack"
+SERVED_MODEL = "headwater:serving:ServedModel"
+"""Component types of either serving stack: one type chain, so that an object both make is updated by a switch, not made
+twice under one Kubernetes name."""
+
 MODEL_LABEL = "headwater/model"
 ROLE_LABEL = "headwater/role"
 POOL_LABEL = "headwater/pool"

@@ -26,7 +26,7 @@ TOGETHER = {
     "token secret": "access",
 }
 """Components that share a word; a screen has room for eight."""
-_WHOLES = re.compile(r"^headwater:(?:platform:Platform|llmd:LlmdStack|dynamo:DynamoStack)$")
+_WHOLES = re.compile(r"^headwater:(?:platform:Platform|serving:ServingStack)$")
 
 
 def room_of(resource: Resource, by_urn: Mapping[str, Resource]) -> str:

@@ -17,6 +17,7 @@ from headwater.plan.model import StackName
 from headwater.plan.overrides import UNMODELLED, Overrides, read_overrides
 from headwater.refusal import Fault, did_you_mean, nearest
 from headwater.settings import InlineModel, ModelSettings
+from headwater.sizing.config_values import ConfigValueError
 from headwater.sizing.from_config import architecture_from_config
 from headwater.sizing.lora import lora_gib
 from headwater.sizing.precision import WORDS, WeightFormat, parse_format
@@ -196,6 +197,14 @@ def _inline(
             return None
     try:
         architecture, weights = architecture_from_config(config, inline.repository, settings.precision)
+    except ConfigValueError as error:
+        remedy = "The model's own config.json on the hub has the right one."
+        if inline.config is None:
+            path, value, what = f"{where}.{error.key}", str(error.value), "This"
+        else:
+            path, value, what = where, inline.config, f"`{error.key}` is {error.value} there; it"
+        faults.append(Fault(model_path(index, path), value, f"{what} must be {error.expected}.", remedy))
+        return None
     except SizingError as error:
         faults.append(Fault(model_path(index, where), inline.config or "", _sentence(str(error)), ""))
         return None

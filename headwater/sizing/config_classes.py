@@ -6,8 +6,6 @@ import difflib
 from collections.abc import Iterable
 from typing import Any
 
-from headwater.sizing.units import SizingError
-
 Config = dict[str, Any]
 
 TIED_BY_DEFAULT = ("Gemma", "Cohere", "SmolLM3", "Ernie4_5")
@@ -36,29 +34,10 @@ def usual_keys(c: Config, cls: str) -> Config:
     return found
 
 
-_BOUNDS = {
-    "hidden_size": 10**6,
-    "num_hidden_layers": 4096,
-    "num_attention_heads": 65536,
-    "num_key_value_heads": 65536,
-    "head_dim": 65536,
-    "vocab_size": 10**8,
-    "max_position_embeddings": 10**9,
-}
-
-
-def check_shapes(c: Config) -> None:
-    """Refuse shapes no model has, before they are multiplied.
-
-    Raises:
-        SizingError: naming the key, its value and the bound.
-    """
-    for key, most in _BOUNDS.items():
-        value = c.get(key)
-        if value is None:
-            continue
-        if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= most:
-            raise SizingError(f"config.json: `{key}` = {value!r}: expected a whole number from 1 to {most:,}")
+def own_key(key: str, c: Config, cls: str) -> str:
+    """A usual key as the file spells it."""
+    families = (names for prefix, names in _RENAMED.items() if cls.startswith(prefix))
+    return next((own for names in families for own, usual in names.items() if usual == key and own in c), key)
 
 
 def _stem(cls: str) -> str:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 from headwater.catalog.architecture import (
@@ -18,31 +19,10 @@ from headwater.catalog.architecture import (
     Moe,
 )
 from headwater.catalog.shapes import indexer_layers
+from headwater.sizing.config_values import Config, ConfigValueError, head_dim, inside, listed, number, real
 from headwater.sizing.units import SizingError
 
-Config = dict[str, Any]
 Reader = Callable[[Config, str], tuple[Layer, ...]]
-
-
-def number(c: Config, *names: str, default: int | None = None) -> int:
-    """The first of ``names`` that holds a whole number.
-
-    Raises:
-        SizingError: naming the missing key.
-    """
-    for name in names:
-        value = c.get(name)
-        if isinstance(value, int) and not isinstance(value, bool):
-            return value
-    if default is None:
-        raise SizingError(f"config.json: `{names[0]}` is missing or not a number")
-    return default
-
-
-def head_dim(c: Config) -> int:
-    """Size of one head; only when it is not stated, hidden size over heads."""
-    default = c["hidden_size"] // c["num_attention_heads"] if c.get("num_attention_heads") else None
-    return number(c, "head_dim", "attention_head_dim", default=default)
 
 
 def _count(c: Config) -> int:
@@ -52,7 +32,7 @@ def _count(c: Config) -> int:
 def _kinds(c: Config, cls: str) -> list[str]:
     """``full``, ``sliding``, ``chunked`` or ``linear`` for each layer."""
     n = _count(c)
-    stated = c.get("layer_types") or c.get("layers_block_type")
+    stated = listed(c, "layer_types", "layers_block_type")
     if stated:
         names = {
             "attention": "full",
@@ -83,7 +63,7 @@ def _kinds(c: Config, cls: str) -> list[str]:
         every = number(c, "full_attention_interval", default=4)
         return ["full" if (i + 1) % every == 0 else "linear" for i in range(n)]
     if cls.startswith("Qwen") and c.get("use_sliding_window") and c.get("sliding_window"):
-        first = number(c, "max_window_layers", default=0)
+        first = number(c, "max_window_layers", default=0, least=0)
         return ["sliding" if i >= first else "full" for i in range(n)]
     if cls.startswith("Cohere2"):
         every = number(c, "sliding_window_pattern", default=4)
@@ -99,14 +79,14 @@ _GATED = ("Qwen3Next", "Qwen3_5")
 
 
 def _attention(c: Config, cls: str, kind: str) -> Attention:
-    d, kv = head_dim(c), number(c, "num_key_value_heads", default=c.get("num_attention_heads"))
+    d, kv = head_dim(c), number(c, "num_key_value_heads", "num_attention_heads")
     value = number(c, "v_head_dim", default=d)
     if kind == "full" and c.get("global_head_dim"):
         d = value = number(c, "global_head_dim")
         kv = number(c, "num_global_key_value_heads", default=kv)
     if kind == "sliding" and c.get("swa_num_key_value_heads"):
         kv, d, value = (
-            c["swa_num_key_value_heads"],
+            number(c, "swa_num_key_value_heads"),
             number(c, "swa_head_dim", default=d),
             number(c, "swa_v_head_dim", default=value),
         )
@@ -137,7 +117,7 @@ def _gated_delta(c: Config) -> GatedDelta:
 
 def _mixers(c: Config, cls: str) -> list[Mixer]:
     delta = _gated_delta(c) if c.get("linear_num_key_heads") else None
-    shared = number(c, "num_kv_shared_layers", default=0)
+    shared = number(c, "num_kv_shared_layers", default=0, least=0)
     cache: dict[str, Mixer] = {}
     found: list[Mixer] = []
     kinds = _kinds(c, cls)
@@ -149,23 +129,20 @@ def _mixers(c: Config, cls: str) -> list[Mixer]:
             continue
         mixer = cache.setdefault(kind, _attention(c, cls, kind))
         if shared and i >= len(kinds) - shared and isinstance(mixer, Attention):
-            from dataclasses import replace
-
             mixer = replace(mixer, stores_kv=False)
         found.append(mixer)
     return found
 
 
 def _moe(c: Config, cls: str) -> Moe | None:
-    experts = number(c, "num_experts", "num_local_experts", "n_routed_experts", default=0)
+    experts = number(c, "num_experts", "num_local_experts", "n_routed_experts", default=0, least=0)
     if not experts:
         return None
-    width = number(c, "moe_intermediate_size", "expert_intermediate_size", default=c.get("intermediate_size"))
-    shared = number(
-        c, "shared_expert_intermediate_size", "moe_shared_expert_intermediate_size", "share_expert_dim", default=0
-    )
+    width = number(c, "moe_intermediate_size", "expert_intermediate_size", "intermediate_size")
+    one_shared = ("shared_expert_intermediate_size", "moe_shared_expert_intermediate_size", "share_expert_dim")
+    shared = number(c, *one_shared, default=0, least=0)
     if not shared:
-        shared = number(c, "n_shared_experts", "num_shared_experts", default=0) * width
+        shared = number(c, "n_shared_experts", "num_shared_experts", default=0, least=0) * width
     if cls.startswith("Llama4"):
         shared = width
     return Moe(
@@ -178,36 +155,43 @@ def _moe(c: Config, cls: str) -> Moe | None:
         shared_gate=cls.startswith(("Qwen2Moe", "Qwen3Next", "Qwen3_5Moe")),
         gated=not cls.startswith("NemotronH"),
         bias=cls.startswith("GptOss"),
-        latent=c.get("moe_latent_size") or c.get("routed_expert_hidden_size"),
+        latent=number(c, "moe_latent_size", "routed_expert_hidden_size", default=0, least=0) or None,
     )
+
+
+def _per_layer(key: str, entries: list[Any], n: int) -> list[Any]:
+    if len(entries) < n:
+        raise ConfigValueError(key, f"{len(entries)} entries", f"one for each of the {n} layers")
+    return entries[:n]
 
 
 def _is_sparse(c: Config, cls: str, n: int) -> list[bool]:
     """Which layers hold experts."""
     frequency = c.get("moe_layer_freq")
-    if isinstance(frequency, Sequence) and not isinstance(frequency, str):
-        return [bool(x) for x in frequency[:n]]
-    if c.get("mlp_layer_types"):
-        return [t == "sparse" for t in c["mlp_layer_types"][:n]]
+    if isinstance(frequency, list):
+        return [bool(x) for x in _per_layer("moe_layer_freq", frequency, n)]
+    if types := listed(c, "mlp_layer_types"):
+        return [t == "sparse" for t in _per_layer("mlp_layer_types", types, n)]
     if cls.startswith("Llama4"):
         step = number(c, "interleave_moe_layer_step", default=1)
-        listed = c.get("moe_layers")
-        return [(i in listed) if listed else (i + 1) % step == 0 for i in range(n)]
-    first = number(c, "first_k_dense_replace", default=0)
-    step = number(c, "decoder_sparse_step", default=1) or 1
-    every = frequency if isinstance(frequency, int) and frequency > 0 else 1
-    dense = set(c.get("mlp_only_layers") or ())
+        holding = listed(c, "moe_layers")
+        return [(i in holding) if holding else (i + 1) % step == 0 for i in range(n)]
+    first = number(c, "first_k_dense_replace", default=0, least=0)
+    step = number(c, "decoder_sparse_step", default=1, least=0) or 1
+    every = number(c, "moe_layer_freq", default=1)
+    dense = listed(c, "mlp_only_layers")
     return [i >= first and i % every == 0 and (i + 1) % step == 0 and i not in dense for i in range(n)]
 
 
 def read_attention(c: Config, cls: str) -> tuple[Layer, ...]:
     """Grouped attention of any window, recurrent layers between, dense or mixture-of-experts feed-forward."""
-    if number(c, "hidden_size_per_layer_input", default=0):
+    if number(c, "hidden_size_per_layer_input", default=0, least=0):
         raise SizingError(f"{cls} with per-layer embeddings (`hidden_size_per_layer_input`) is not modelled")
-    n, moe = _count(c), _moe(c, cls)
-    dense_width = number(c, "intermediate_size_mlp" if cls.startswith("Llama4") else "intermediate_size", default=0)
     if isinstance(c.get("intermediate_size"), list):
-        raise SizingError(f"{cls} with a feed-forward width per layer is not modelled")
+        raise SizingError(f"{cls} with a feed-forward width per layer (a list as `intermediate_size`) is not modelled")
+    n, moe = _count(c), _moe(c, cls)
+    width = "intermediate_size_mlp" if cls.startswith("Llama4") else "intermediate_size"
+    dense_width = number(c, width, default=0, least=0)
     plain = cls.startswith("PhiFor")
     mlp = Mlp(dense_width, gated=not plain, bias=plain or bool(c.get("mlp_bias"))) if dense_width else None
     sparse = _is_sparse(c, cls, n) if moe else [False] * n
@@ -223,17 +207,17 @@ def read_attention(c: Config, cls: str) -> tuple[Layer, ...]:
 
 def read_mimo(c: Config, cls: str) -> tuple[Layer, ...]:
     """MiMo-V2: ``hybrid_layer_pattern`` marks sliding layers with 1."""
-    pattern = c.get("hybrid_layer_pattern") or []
+    pattern = listed(c, "hybrid_layer_pattern")
     return read_attention({**c, "layer_types": ["sliding_attention" if x else "full_attention" for x in pattern]}, cls)
 
 
 def _latent(c: Config, indexer: bool) -> Mla:
-    sparse = bool(c.get("index_topk"))
+    sparse = number(c, "index_topk", default=0, least=0) > 0
     return Mla(
         heads=number(c, "num_attention_heads"),
-        q_lora=c.get("q_lora_rank"),
+        q_lora=number(c, "q_lora_rank", default=0, least=0) or None,
         kv_lora=number(c, "kv_lora_rank"),
-        rope=number(c, "qk_rope_head_dim"),
+        rope=number(c, "qk_rope_head_dim", least=0),
         nope=number(c, "qk_nope_head_dim"),
         value_dim=number(c, "v_head_dim"),
         indexer=Indexer(number(c, "index_n_heads"), number(c, "index_head_dim"), number(c, "index_topk"))
@@ -245,25 +229,24 @@ def _latent(c: Config, indexer: bool) -> Mla:
 
 
 def _indexed(c: Config, n: int) -> tuple[bool, ...]:
-    types = c.get("indexer_types")
-    if types:
-        return tuple(t == "full" for t in types[:n])
-    offset = number(c, "index_skip_topk_offset", default=2)
+    if types := listed(c, "indexer_types"):
+        return tuple(t == "full" for t in _per_layer("indexer_types", types, n))
+    offset = number(c, "index_skip_topk_offset", default=2, least=0)
     return indexer_layers(n, number(c, "index_topk_freq", default=1), offset, c.get("index_topk_pattern"))
 
 
 def read_latent(c: Config, cls: str) -> tuple[Layer, ...]:
     """Multi-head latent attention, with or without a sparse indexer; Kimi delta attention between where listed."""
     n, moe = _count(c), _moe(c, cls)
-    width = number(c, "intermediate_size", default=0)
+    width = number(c, "intermediate_size", default=0, least=0)
     mlp = Mlp(width) if width else None
     sparse = _is_sparse(c, cls, n) if moe else [False] * n
-    linear = c.get("linear_attn_config") or {}
-    full = {i - 1 for i in linear.get("full_attn_layers", ())}
-    kda = None
-    if linear:
-        conv = number(linear, "short_conv_kernel_size", default=4)
-        kda = Kda(number(linear, "num_heads"), number(linear, "head_dim"), conv, bool(linear.get("use_full_rank_gate")))
+    linear, kda = c.get("linear_attn_config") or {}, None
+    with inside("linear_attn_config"):
+        full = {i - 1 for i in listed(linear, "full_attn_layers")}
+        if linear:
+            conv, heads = number(linear, "short_conv_kernel_size", default=4), number(linear, "num_heads")
+            kda = Kda(heads, number(linear, "head_dim"), conv, bool(linear.get("use_full_rank_gate")))
     indexed = _indexed(c, n)
     latent = {flag: _latent(c, flag) for flag in set(indexed)}
     layers = []
@@ -276,7 +259,7 @@ def read_latent(c: Config, cls: str) -> tuple[Layer, ...]:
 def read_nemotron_h(c: Config, cls: str) -> tuple[Layer, ...]:
     """Mamba-2, attention, experts and dense layers, one thing a layer."""
     letters = {"mamba": "M", "attention": "*", "moe": "E", "mlp": "-"}
-    stated = c.get("layers_block_type")
+    stated = listed(c, "layers_block_type")
     pattern = "".join(letters.get(t, "?") for t in stated) if stated else c.get("hybrid_override_pattern", "")
     unknown = sorted(set(pattern) - set("M*E-"))
     if unknown or not pattern:
@@ -305,17 +288,22 @@ def read_blocks(c: Config, cls: str) -> tuple[Layer, ...]:
     """Puzzle models (DeciLM): every layer states its own KV sharing and width, or drops a part."""
     heads, h = number(c, "num_attention_heads"), number(c, "hidden_size")
     layers = []
-    for block in c.get("block_configs") or ():
+    for i, block in enumerate(listed(c, "block_configs")):
         attention, ffn = block["attention"], block["ffn"]
         if attention.get("replace_with_linear") or ffn.get("replace_with_linear"):
             raise SizingError(f"{cls} with a part replaced by a linear layer is not modelled")
         mixer = None
         if not attention.get("no_op"):
             d = head_dim(c)
-            mixer = Attention(heads, heads // number(attention, "n_heads_in_group"), d, d)
+            with inside(f"block_configs[{i}].attention"):
+                shared = number(attention, "n_heads_in_group")
+                if shared > heads:
+                    raise ConfigValueError("n_heads_in_group", shared, f"at most the {heads} query heads")
+            mixer = Attention(heads, heads // shared, d, d)
         mlp = None
         if not ffn.get("no_op"):
-            width = int(2 * ffn["ffn_mult"] * h / 3)
+            with inside(f"block_configs[{i}].ffn"):
+                width = int(2 * real(ffn, "ffn_mult", 1.0, 1024) * h / 3)
             mlp = Mlp(-(-width // 256) * 256)
         layers.append(Layer(mixer, mlp, norms=(mixer is not None) + (mlp is not None)))
     if not layers:

@@ -10,13 +10,12 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import replace
-from typing import Any
 
 from headwater.catalog.architecture import Architecture, Layer
+from headwater.sizing.config_values import Config, inside, number
 from headwater.sizing.precision import REFUSED, Packing, WeightFormat, packing, weight_format
 from headwater.sizing.units import SizingError
 
-Config = dict[str, Any]
 Excluded = Callable[[str], bool]
 CLASSES = ("attention", "mlp", "shared", "experts")
 
@@ -123,7 +122,10 @@ def _int_packing(bits: int, group: int | None, symmetric: bool) -> Packing:
 def _weights_of(group: Config) -> Packing:
     """Packing of one ``config_groups`` entry of compressed-tensors or ModelOpt."""
     w = group.get("weights") or {}
-    bits, kind, size, strategy = w.get("num_bits"), w.get("type"), w.get("group_size"), w.get("strategy")
+    with inside("quantization_config.config_groups.weights"):
+        size = number(w, "group_size", default=0, least=-1)
+        bits = number(w, "num_bits", default=0)
+    kind, strategy = w.get("type"), w.get("strategy")
     if kind == "float" and bits == 8:
         if strategy == "block":
             return packing("fp8-block")
@@ -246,8 +248,9 @@ def format_from_quantization(q: Config | None, arch: Architecture, dtype: str) -
     if method in {"mxfp4", "gpt_oss_mxfp4"}:
         return replace(_assemble("mxfp4", arch, {"experts": packing("mxfp4")}, lambda _: False, None), method="mxfp4")
     if method in {"gptq", "awq", "gptq_marlin", "awq_marlin", "auto_gptq", "auto_awq"}:
-        bits = int(q.get("bits") or q.get("w_bit") or 4)
-        group = int(q.get("group_size") or q.get("q_group_size") or 128)
+        with inside("quantization_config"):
+            bits = number(q, "bits", "w_bit", default=4)
+            group = number(q, "group_size", "q_group_size", default=128, least=-1) or 128
         symmetric = bool(q.get("sym", True)) if "gptq" in method else not q.get("zero_point", True)
         pack = _int_packing(bits, group, symmetric)
         fmt = _assemble(

@@ -9,10 +9,11 @@ from pathlib import Path
 from typing import Any
 
 from headwater.catalog.architecture import Architecture, Layer
-from headwater.sizing.config_classes import TIED_BY_DEFAULT, check_shapes, nearest_class, usual_keys
-from headwater.sizing.config_layers import READERS, head_dim, number
+from headwater.sizing.config_classes import TIED_BY_DEFAULT, nearest_class, own_key, usual_keys
+from headwater.sizing.config_layers import READERS
 from headwater.sizing.config_quant import format_from_quantization
 from headwater.sizing.config_tower import tower_from_config
+from headwater.sizing.config_values import BASIC, ConfigValueError, head_dim, inside, number, real
 from headwater.sizing.precision import WORDS, WeightFormat, weight_format
 from headwater.sizing.shards import Split
 from headwater.sizing.units import SizingError
@@ -22,6 +23,9 @@ Config = dict[str, Any]
 INDEX_TOLERANCE = 0.02
 """Difference from the index file's total that is only noted beyond; larger than ``INDEX_LIMIT`` it is refused."""
 INDEX_LIMIT = 0.15
+NESTED = ("text_config", "llm_config", "language_config")
+"""Where a multimodal model keeps its language model's part."""
+DRAFT_LAYERS = ("num_nextn_predict_layers", "mtp_num_hidden_layers", "num_mtp_modules")
 _GEMMA3 = {
     "num_attention_heads": 8,
     "num_key_value_heads": 4,
@@ -67,7 +71,6 @@ def architecture_from_config(
             "Its memory is not guessed from that one"
         )
     text = usual_keys(text, cls)
-    check_shapes(text)
     if quantization is not None and not isinstance(quantization, dict):
         raise SizingError(f"config.json: `quantization_config` = {str(quantization)[:60]!r}: expected an object")
     try:
@@ -80,6 +83,10 @@ def architecture_from_config(
             or "bfloat16"
         )
         fmt = format_from_quantization(quantization, arch, dtype.removeprefix("torch."))
+    except ConfigValueError as error:
+        key = own_key(error.key, content, cls)
+        nested = next((k for k in NESTED if key.split(".")[0] in (content.get(k) or ())), None)
+        raise ConfigValueError(f"{nested}.{key}" if nested else key, error.value, error.expected) from None
     except (TypeError, AttributeError, KeyError, IndexError, ValueError, ArithmeticError) as error:
         if isinstance(error, SizingError):
             raise
@@ -105,7 +112,9 @@ def _load(config: Mapping[str, Any] | str | Path) -> tuple[Config, Config | None
     index = path.parent / "model.safetensors.index.json"
     total = None
     if index.is_file():
-        stated = _json(index).get("metadata", {}).get("total_size")
+        stated = (_json(index).get("metadata") or {}).get("total_size")
+        if stated and not (isinstance(stated, (int, float)) and 0 < stated < 1e15):
+            raise SizingError(f"{index}: `metadata.total_size` = {str(stated)[:60]}: expected a number of bytes")
         total = int(stated) if stated else None
     return content, quantization, total
 
@@ -131,9 +140,7 @@ def _class_of(content: Config) -> str:
 
 def _text(content: Config, cls: str) -> Config:
     """The language model's part of the config, with the top level filling what it leaves out."""
-    nested = next(
-        (content[k] for k in ("text_config", "llm_config", "language_config") if isinstance(content.get(k), dict)), None
-    )
+    nested = next((content[k] for k in NESTED if isinstance(content.get(k), dict)), None)
     if nested is None:
         return content
     outer = {k: v for k, v in content.items() if not isinstance(v, dict) and k not in {"architectures", "model_type"}}
@@ -146,25 +153,40 @@ def _text(content: Config, cls: str) -> Config:
 def _rope(c: Config, cls: str, layers: tuple[Layer, ...]) -> tuple[tuple[int, int], int]:
     """``((rotary dimension, set-ups), positions)`` of the rotary tables."""
     limit = number(c, "max_position_embeddings", "max_sequence_length", default=2048)
-    parameters = c.get("rope_parameters") or {}
     sets = 2 if cls.startswith(("Gemma3", "Gemma4", "MiMoV2")) else 1
     if not any(layer.mixer for layer in layers) or cls.startswith(("NemotronH", "KimiLinear", "KimiK3")):
         return (0, 0), limit
-    if c.get("qk_rope_head_dim"):
-        dim = number(c, "qk_rope_head_dim")
-    else:
-        share = c.get("partial_rotary_factor") or parameters.get("partial_rotary_factor") or 1.0
-        dim = number(c, "rotary_dim", default=int(head_dim(c) * share))
-    scaling = c.get("rope_scaling") or parameters
-    kind = str(scaling.get("rope_type") or scaling.get("type") or "")
-    length = limit
-    if kind in {"yarn", "dynamic"}:
-        original = scaling.get("original_max_position_embeddings") or limit
-        length = max(limit, int(original * float(scaling.get("factor") or 1)))
-    return (dim, sets), length
+    dim = number(c, "qk_rope_head_dim", default=0, least=0)
+    if not dim:
+        with inside("rope_parameters"):
+            share = real(c.get("rope_parameters") or {}, "partial_rotary_factor", 1.0, 1.0)
+        share = real(c, "partial_rotary_factor", share, 1.0)
+        dim = number(c, "rotary_dim", default=int(head_dim(c) * share), least=0)
+    return (dim, sets), _stretched(c, limit, {"yarn", "dynamic"})
+
+
+def _stretched(c: Config, limit: int, kinds: set[str], *, stated: bool = False) -> int:
+    """Positions after the rope scaling the config configures, of one of ``kinds``; else ``limit``.
+
+    Args:
+        c: the language model's config.
+        limit: positions without scaling.
+        kinds: of scaling that count.
+        stated: only where the original length is stated too.
+    """
+    key = "rope_scaling" if c.get("rope_scaling") else "rope_parameters"
+    scaling = c.get(key) or {}
+    with inside(key):
+        factor = real(scaling, "factor", 1.0, 10_000)
+        original = number(scaling, "original_max_position_embeddings", default=0, least=0)
+    if str(scaling.get("rope_type") or scaling.get("type") or "") not in kinds or (stated and not original):
+        return limit
+    return max(limit, int((original or limit) * factor))
 
 
 def _architecture(content: Config, c: Config, cls: str) -> Architecture:
+    for key in BASIC:
+        number(c, key, default=1)
     layers = READERS[cls](c, cls)
     shared: dict[Layer, Layer] = {}
     layers = tuple(shared.setdefault(layer, layer) for layer in layers)
@@ -185,7 +207,7 @@ def _architecture(content: Config, c: Config, cls: str) -> Architecture:
         rotary=rotary,
         rope_length=length,
         tower=tower_from_config(content.get("vision_config"), cls, hidden, merge) if multimodal else None,
-        mtp_layers=number(c, "num_nextn_predict_layers", "mtp_num_hidden_layers", "num_mtp_modules", default=0),
+        mtp_layers=number(c, *DRAFT_LAYERS, default=0, least=0),
         state_dtype={"float32": "fp32", "float16": "fp16", "bfloat16": "bf16"}.get(str(state)),
         head_bias=cls.startswith("PhiFor"),
     )
@@ -194,11 +216,7 @@ def _architecture(content: Config, c: Config, cls: str) -> Architecture:
 def _context(c: Config) -> int:
     """Longest context the config allows: rope scaling that is configured counts."""
     limit = number(c, "max_position_embeddings", "max_sequence_length", default=2048)
-    scaling = c.get("rope_scaling") or c.get("rope_parameters") or {}
-    kind = str(scaling.get("rope_type") or scaling.get("type") or "")
-    if kind == "yarn" and scaling.get("original_max_position_embeddings"):
-        return max(limit, int(scaling["original_max_position_embeddings"] * float(scaling.get("factor") or 1)))
-    return limit
+    return _stretched(c, limit, {"yarn"}, stated=True)
 
 
 def _precise(fmt: WeightFormat, precision: str | None) -> WeightFormat:

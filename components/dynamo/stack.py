@@ -9,6 +9,7 @@ import pulumi_kubernetes as k8s
 
 from components.dynamo.access import DISCOVERY_ROLE, discovery_rules
 from components.dynamo.alerts import rule_groups
+from components.dynamo.dashboard import dashboard_text
 from components.dynamo.front import Front
 from components.dynamo.names import HTTP_PORT, frontend_service
 from components.dynamo.operator import DynamoPlatform
@@ -62,13 +63,17 @@ class DynamoStack(pulumi.ComponentResource):
         self.register_outputs({"endpoint": self.endpoint})
 
     def _watch(self) -> None:
-        """Alert rules of every model."""
+        """Alert rules of every model, and the dashboard."""
         named = {**self._objects.metadata("headwater-dynamo"), "labels": dict(self._platform.monitor_labels)}
         if not named["labels"]:  # the API server drops an empty map, and every refresh would differ
             del named["labels"]
         by_picker = entry(self._plan.settings, self._plan.models) == "picker"
         groups = rule_groups(self._plan, self._platform.namespace_name, by_picker=by_picker)
         self._objects.custom("alerts", PROMETHEUS_RULE, named, {"groups": groups})
+        shown: Any = {**self._objects.metadata("headwater-dynamo"), "labels": {"grafana_dashboard": "1"}}
+        text = dashboard_text(self._plan, self._platform.namespace_name)
+        data, options = {"headwater-dynamo.json": text}, self._objects.options()
+        k8s.core.v1.ConfigMap(f"{self._objects.prefix}-dashboard", metadata=shown, data=data, opts=options)
 
     def _deny(self) -> None:
         """Deny by default; each model then allows what it needs."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from components.watching.dashboards import PROMETHEUS, Queries, dashboard_json
+from components.watching.dashboards import Queries, dashboard_json, namespace_variable, query_variable
 
 ENGINE = '{namespace="$namespace",model_name=~"$model"}'
 POOL = '{namespace="$namespace",name=~"$model"}'
@@ -82,30 +82,14 @@ ROWS: tuple[tuple[str, tuple[tuple[str, str, Queries], ...]], ...] = (
 )
 
 
-def _variable(name: str, query: str, *, many: bool) -> dict[str, Any]:
-    return {
-        "name": name,
-        "type": "query",
-        "datasource": PROMETHEUS,
-        "query": {"query": query, "refId": name},
-        "refresh": 2,
-        "multi": many,
-        "includeAll": many,
-        "current": {},
-    }
-
-
 def dashboard(namespace: str) -> dict[str, Any]:
     """The dashboard's own JSON form.
 
     Args:
         namespace: of the models, shown first.
     """
-    shown = {"text": namespace, "value": namespace}
-    variables = [
-        {"name": "namespace", "type": "constant", "query": namespace, "current": shown},
-        _variable("model", 'label_values(llm_d_epp_ready_endpoints{namespace="$namespace"}, name)', many=True),
-    ]
+    known = 'label_values(llm_d_epp_ready_endpoints{namespace="$namespace"}, name)'
+    variables = [namespace_variable(namespace), query_variable("model", known)]
     return dashboard_json("headwater-llm-d", "Headwater: models behind llm-d", ROWS, variables)
 
 

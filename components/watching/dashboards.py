@@ -15,6 +15,26 @@ Rows = Sequence[tuple[str, tuple[tuple[str, str, Queries], ...]]]
 """Title of each row, and its charts: name, unit, queries."""
 
 
+def namespace_variable(namespace: str) -> dict[str, Any]:
+    """The variable ``$namespace``: always the one the models are in."""
+    shown = {"text": namespace, "value": namespace}
+    return {"name": "namespace", "type": "constant", "query": namespace, "current": shown}
+
+
+def query_variable(name: str, query: str) -> dict[str, Any]:
+    """A variable of whose values, found by a query, any number may be chosen."""
+    return {
+        "name": name,
+        "type": "query",
+        "datasource": PROMETHEUS,
+        "query": {"query": query, "refId": name},
+        "refresh": 2,
+        "multi": True,
+        "includeAll": True,
+        "current": {},
+    }
+
+
 def dashboard_json(uid: str, title: str, rows: Rows, variables: Sequence[dict[str, Any]] = ()) -> dict[str, Any]:
     """The dashboard's own JSON form; the data source is its first variable."""
     panels: list[dict[str, Any]] = []

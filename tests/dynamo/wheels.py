@@ -72,7 +72,7 @@ class Wheels:
             capture_output=True,
             text=True,
             timeout=180,
-            env=self._env(),
+            env=self.environment(),
             check=False,
         )
         line = next((text for text in done.stdout.splitlines() if text.startswith("ANSWERS")), None)
@@ -87,7 +87,7 @@ class Wheels:
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
-            env={**self._env(), **variables},
+            env={**self.environment(), **variables},
         )
         assert process.stdout is not None
         lines: list[str] = []
@@ -103,7 +103,8 @@ class Wheels:
         text = "".join(lines)
         return Started(STARTED in text, text + rest)
 
-    def _env(self) -> dict[str, str]:
+    def environment(self) -> dict[str, str]:
+        """Variables of a program: none of the caller's that Dynamo or Python would read."""
         kept = {name: value for name, value in os.environ.items() if not name.startswith(("DYN_", "PYTHON"))}
         return {**kept, "DYN_DISCOVERY_BACKEND": "mem", "NO_COLOR": "1"}
 

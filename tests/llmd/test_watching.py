@@ -13,16 +13,14 @@ from tests.factories import make_model, make_plan, make_role
 from tests.llmd.cases import ALL, one_server, wide
 from tests.llmd.world import rendered, world
 from tests.validators import promql
+from tests.watched import ENGINE, fills_the_grid_without_overlap, metrics
 
 LEGACY = re.compile(r"inference_(objective|pool|extension|model)_|kvcache_|gpu_cache_usage|llm_d_inference_scheduler")
-KNOWN = {
+KNOWN = ENGINE | {
     "llm_d_epp_request_total", "llm_d_epp_request_error_total", "llm_d_epp_request_running",
     "llm_d_epp_ready_endpoints", "llm_d_epp_datalayer_poll_errors_total", "llm_d_epp_flow_control_queue_size",
     "llm_d_epp_flow_control_pool_saturation", "llm_d_epp_request_ttft_seconds_bucket",
-    "llm_d_epp_request_streaming_tpot_seconds_bucket", "vllm:num_requests_running", "vllm:num_requests_waiting",
-    "vllm:kv_cache_usage_perc", "vllm:prefix_cache_hits_total", "vllm:prefix_cache_queries_total",
-    "vllm:time_to_first_token_seconds_bucket", "vllm:inter_token_latency_seconds_bucket", "vllm:prompt_tokens_total",
-    "vllm:generation_tokens_total",
+    "llm_d_epp_request_streaming_tpot_seconds_bucket",
 }  # fmt: skip
 
 
@@ -31,10 +29,6 @@ def slo_plan():
         "stack": "llm-d", "models": [{"name": "qwen", "model": "qwen3-32b", "slo": {"ttft": "2s", "tpot": "40ms"}}],
     }}  # fmt: skip
     return make_plan(models=(one_server(),), config=config)
-
-
-def metrics(text):
-    return set(re.findall(r"(?:vllm:|llm_d_epp_)[a-z0-9_]+", text))
 
 
 def rules(plan):
@@ -113,7 +107,7 @@ def test_shares_are_compared_with_shares():
 @pytest.mark.parametrize("case", sorted(ALL))
 def test_every_alert_is_one_series_of_known_metrics(case):
     for rule in rules(ALL[case]("h200")).values():
-        assert metrics(rule["expr"]) <= KNOWN
+        assert metrics(rule["expr"], "llm_d_epp_") <= KNOWN
         assert not LEGACY.search(rule["expr"])
         assert not promql.errors(rule["expr"], rule["alert"])
 
@@ -123,21 +117,12 @@ def test_the_dashboard_is_found_by_grafana_and_reads_only_known_metrics(case):
     made = rendered(case, "h200").one("ConfigMap", "headwater-llm-d")
     assert made.inputs["metadata"]["labels"] == {"grafana_dashboard": "1"}
     text = made.inputs["data"]["headwater-llm-d.json"]
-    assert metrics(text) <= KNOWN | {"llm_d_epp_ready_endpoints"}
+    assert metrics(text, "llm_d_epp_") <= KNOWN
     assert not LEGACY.search(text)
 
 
 def test_the_dashboard_fills_the_grid_without_overlap():
-    panels = dashboard("models")["panels"]
-    assert len({p["id"] for p in panels}) == len(panels)
-    cells = [
-        (x, y)
-        for p in panels
-        for x in range(p["gridPos"]["x"], p["gridPos"]["x"] + p["gridPos"]["w"])
-        for y in range(p["gridPos"]["y"], p["gridPos"]["y"] + p["gridPos"]["h"])
-    ]
-    assert len(cells) == len(set(cells))
-    assert max(x for x, _ in cells) == 23
+    assert fills_the_grid_without_overlap(dashboard("models")["panels"])
 
 
 def test_dashboard_text_is_stable_json():

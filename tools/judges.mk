@@ -2,7 +2,7 @@
 JUDGES_READY := $(VENV)/.judges-ready
 JUDGES_LOG ?= build/judges
 JUDGES_WORKERS ?= 3
-JUDGES_TESTS ?= tests/judges
+JUDGES_TESTS ?= tests/judges tests/llmd tests/dynamo
 
 .PHONY: tools test-judges lock-judges
 

@@ -51,7 +51,7 @@ plan: $(RUN)  ## models, placement, memory, nodes and cost of STACK
 
 test: $(DEV)  ## the suite
 	@$(BIN)/python -m pytest -n auto -q -m "not judges and not dynamo"
-	@echo "left out: the real Pulumi engine, control plane and Karpenter (make test-judges, needs Go); Dynamo's own programs (make test-dynamo)"
+	@echo "left out: the real Pulumi engine, control plane and Karpenter (make test-judges); Dynamo's own programs (make test-dynamo)"
 
 lint: $(DEV)  ## ruff, mypy --strict, the import rings
 	@$(BIN)/ruff check .

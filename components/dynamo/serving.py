@@ -118,7 +118,7 @@ class ModelGraph(pulumi.ComponentResource):
 
         A group of several nodes falls as a whole, and Grove and the operator decide how; no budget counts its pods.
         """
-        counted = [
+        counted: list[tuple[str, str, str]] = [
             (role.role, component_name(role), workload_name(self._model, role))
             for role in self._model.roles
             if role.nodes == 1

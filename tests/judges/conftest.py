@@ -18,6 +18,7 @@ from tools.build import binaries as find_binaries
 from .engine.harness import Harness
 from .world.bundles import write_bundles
 from .world.charts import write_charts
+from .world.stages import Loads
 from .world.world import World
 
 REQUIRED = os.environ.get("HEADWATER_JUDGES") == "required"
@@ -90,9 +91,9 @@ def make_world(
     worlds: list[World] = []
     before = request.session.testsfailed
 
-    def make(*, region: str = REGION, load_seconds: float = 1.0) -> World:
+    def make(*, region: str = REGION, loads: Loads | None = None) -> World:
         folder = tmp_path_factory.mktemp("world")
-        world = World(binaries, folder, root=root, region=region, prices=prices, load_seconds=load_seconds)
+        world = World(binaries, folder, root=root, region=region, prices=prices, loads=loads or {})
         worlds.append(world)
         return world
 

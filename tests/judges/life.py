@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from headwater.plan import Plan, build_plan
+from headwater.plan.dynamo_layout import component_name
 from headwater.settings import settings_from_config
 
 from . import placement
@@ -15,10 +16,28 @@ from .engine.harness import Harness
 from .stored import inventory
 from .world.daemon import wait_until
 from .world.external_secrets import MARKER
+from .world.graphs import KIND as GRAPH_KIND
+from .world.graphs import VERSION as GRAPH_VERSION
+from .world.stages import Loads
 from .world.world import World
 
 Object = dict[str, Any]
 OTHER = {"llm-d": "dynamo", "dynamo": "llm-d"}
+DEPLOYMENT = ("apps/v1", "Deployment")
+LEADER_WORKER_SET = ("leaderworkerset.x-k8s.io/v1", "LeaderWorkerSet")
+CLOCK = 1 / 1000
+"""A second here is a quarter of an hour there: how fast simulated models load."""
+
+
+def plan_of(config: Object, stack: str) -> Plan:
+    """The plan of a stack file."""
+    return build_plan(settings_from_config(config, stack))
+
+
+def loads_of(plan: Plan) -> Loads:
+    """How long each model's pods load, on this world's clock: the budget the plan gives their start-up probes."""
+    roles = [(model.name, role) for model in plan.models for role in model.roles]
+    return {(name, role.role): role.startup_seconds * CLOCK for name, role in roles}
 
 
 class Life:
@@ -51,7 +70,7 @@ class Life:
     @property
     def plan(self) -> Plan:
         """The plan of the stack file as it is now."""
-        return build_plan(settings_from_config(self.config, self.stack))
+        return plan_of(self.config, self.stack)
 
     def change_serving(self, change: Object) -> None:
         """Edit ``headwater:serving`` in the stack file."""
@@ -77,6 +96,41 @@ class Life:
         """(operation, URN) of everything a preview would change."""
         steps = self.pulumi.preview()["steps"]
         return [(step["op"], step["urn"]) for step in steps if step["op"] != "same"]
+
+    def scale(self, *, most: bool) -> None:
+        """Set every growing role's replicas, as its autoscaler would: to the plan's most, or back to its least."""
+        kube = self.world.kube
+        for model in self.plan.models:
+            for role in model.roles:
+                wanted = role.replicas_max if most else role.replicas_min
+                if role.replicas_max == role.replicas_min:
+                    continue
+                if self.serving == "dynamo":
+                    self._scale_graph(model.name, component_name(role), wanted)
+                    continue
+                kind = LEADER_WORKER_SET if role.nodes > 1 else DEPLOYMENT
+                servers = kube.get(*kind, f"{model.name}-{role.role}", "models")
+                assert servers is not None
+                kube.patch(servers, {"spec": {"replicas": wanted}})
+
+    def _scale_graph(self, name: str, component: str, wanted: int) -> None:
+        """As a scaling adapter does: this component's number alone."""
+        graph = self.world.kube.get(GRAPH_VERSION, GRAPH_KIND, name, "models")
+        assert graph is not None
+        names = [part["name"] for part in graph["spec"]["components"]]
+        path = f"/spec/components/{names.index(component)}/replicas"
+        self.world.kube.edit(graph, [{"op": "replace", "path": path, "value": wanted}])
+
+    @contextmanager
+    def impatience(self) -> Iterator[None]:
+        """Karpenter gives empty nodes back at once, not after the quarter of an hour that the pools ask for."""
+        pools = self.world.kube.list("karpenter.sh/v1", "NodePool")
+        for pool in pools:
+            self.world.kube.patch(pool, {"spec": {"disruption": {"consolidateAfter": "1s"}}})
+        yield
+        for pool in pools:
+            after = pool["spec"]["disruption"]["consolidateAfter"]
+            self.world.kube.patch(pool, {"spec": {"disruption": {"consolidateAfter": after}}})
 
     def settle(self, pods: int, *, seconds: float = 120) -> None:
         """Wait until so many model pods run and every node is initialised."""

@@ -8,7 +8,7 @@ import pytest
 
 from . import placement
 from .engine.harness import Harness
-from .life import OTHER, Life
+from .life import OTHER, Life, loads_of, plan_of
 from .stored import inventory, kept_by_helm, stored_otherwise
 from .world.charts import CRD_GROUPS
 from .world.daemon import wait_until
@@ -33,7 +33,7 @@ def life(
 ) -> Life:
     stack = request.cls.stack
     config = copy.deepcopy(stack_configs[stack])
-    world = make_world(region=config["aws:region"])
+    world = make_world(region=config["aws:region"], loads=loads_of(plan_of(config, stack)))
     return Life(world, make_harness(world, {stack: config}), stack, config)
 
 
@@ -69,6 +69,20 @@ class LifeOfAStack:
     def test_every_pod_runs_where_the_plan_says(self, life: Life) -> None:
         with life.step("pods"):
             assert placement.pods_against_plan(life.world, life.plan) == []
+
+    def test_the_most_replicas_fit_the_pools_and_come_back(self, life: Life) -> None:
+        with life.step("scaling"):
+            least, most = placement.demanded_pods(life.plan), placement.demanded_pods(life.plan, most=True)
+            life.scale(most=True)
+            life.settle(most)
+            assert placement.nodes_against_plan(life.world, life.plan, most=True) == []
+            assert placement.pods_against_plan(life.world, life.plan) == []
+            assert placement.dollars_per_hour(life.world, life.plan.region) <= life.plan.cost.most
+            life.scale(most=False)
+            with life.impatience():
+                now = sum(pool.nodes_now for pool in life.plan.pools)
+                wait_until("empty nodes go", lambda: len(life.world.aws.instances()) == now, seconds=60, every=0.5)
+            life.settle(least)
 
     def test_a_second_up_changes_nothing(self, life: Life) -> None:
         with life.step("second up"):

@@ -11,15 +11,18 @@ import yaml
 from .certificates import Certificates, make_certificates
 from .daemon import Daemon, free_port, port_is_free, wait_until
 from .kube import Kube
-from .stages import stages
 
 CONTROLLERS_OFF = ("node-ipam-controller", "cloud-node-lifecycle-controller", "service-lb-controller")
 
 
 class ControlPlane:
-    """A running control plane; ``close`` ends every process by its id and waits for the ports."""
+    """A running control plane; ``close`` ends every process by its id and waits for the ports.
 
-    def __init__(self, binaries: dict[str, Path], folder: Path, logs: Path, *, load_seconds: float = 1.0):
+    Args:
+        played: KWOK's stages.
+    """
+
+    def __init__(self, binaries: dict[str, Path], folder: Path, logs: Path, played: list[dict[str, Any]]):
         self.folder, self.logs = folder, logs
         folder.mkdir(parents=True, exist_ok=True)
         logs.mkdir(parents=True, exist_ok=True)
@@ -31,7 +34,7 @@ class ControlPlane:
         self.kubeconfig = self._write_kubeconfig()
         self.daemons: list[Daemon] = []
         try:
-            self._start(binaries, load_seconds)
+            self._start(binaries, played)
         except BaseException:
             self.close()
             raise
@@ -57,7 +60,7 @@ class ControlPlane:
         self.daemons.append(daemon)
         return daemon
 
-    def _start(self, binaries: dict[str, Path], load_seconds: float) -> None:
+    def _start(self, binaries: dict[str, Path], played: list[dict[str, Any]]) -> None:
         ports, pki = self.ports, self.certificates
         etcd_url, peer_url = (f"http://127.0.0.1:{ports[name]}" for name in ("etcd", "peer"))
         etcd = self.run(
@@ -129,7 +132,7 @@ class ControlPlane:
             ],
         )
         stage_file = self.folder / "stages.yaml"
-        stage_file.write_text(yaml.safe_dump_all(stages(load_seconds=load_seconds)))
+        stage_file.write_text(yaml.safe_dump_all(played))
         self.run(
             "kwok",
             [

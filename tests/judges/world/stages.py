@@ -3,7 +3,10 @@
 KWOK plays these; each ``Stage`` says which objects it moves, after which delay, and to which status.
 """
 
+from collections.abc import Mapping
 from typing import Any
+
+Loads = Mapping[tuple[str, str], float]
 
 CRASH = "judges.headwater/crash"
 """Annotation that makes a running pod crash once (value ``now``)."""
@@ -12,6 +15,8 @@ _NOW = "{{ Now | Quote }}"
 _GONE = {"key": ".metadata.deletionTimestamp", "operator": "DoesNotExist"}
 _PENDING = {"key": ".status.phase", "operator": "In", "values": ["Pending"]}
 _RUNNING = {"key": ".status.phase", "operator": "In", "values": ["Running"]}
+_MODEL = '.metadata.labels["headwater/model"]'
+_ROLE = '.metadata.labels["headwater/role"]'
 _GPU = '.spec.containers.[].resources.limits["nvidia.com/gpu"]'
 
 _NODE_READY = f"""
@@ -128,8 +133,27 @@ def _stage(
     return {"apiVersion": "kwok.x-k8s.io/v1alpha1", "kind": "Stage", "metadata": {"name": name}, "spec": spec}
 
 
-def stages(*, load_seconds: float) -> list[dict[str, Any]]:
-    """The stages; a pod that asks for GPUs becomes ready ``load_seconds`` after it was placed."""
+def _loading(loads: Loads) -> list[dict[str, Any]]:
+    """How long each model's pods load once they are placed."""
+    match = [_GONE, _PENDING, {"key": _GPU, "operator": "Exists"}]
+    found = []
+    for (model, role), seconds in sorted(loads.items()):
+        its = [{"key": _MODEL, "operator": "In", "values": [model]}, {"key": _ROLE, "operator": "In", "values": [role]}]
+        milliseconds = int(seconds * 1000)
+        found.append(
+            _stage(f"loaded-{model}-{role}", "Pod", [*match, *its], {"statusTemplate": _POD_RUNNING}, milliseconds)
+        )
+    if loads:
+        match.append({"key": _MODEL, "operator": "NotIn", "values": sorted({model for model, _ in loads})})
+    return [*found, _stage("model-loaded", "Pod", match, {"statusTemplate": _POD_RUNNING}, 1000)]
+
+
+def stages(loads: Loads) -> list[dict[str, Any]]:
+    """The stages; a pod that asks for GPUs becomes ready as long after it was placed as its model takes to load.
+
+    Args:
+        loads: seconds by (model, role); a second for any other.
+    """
     node_ready = '.status.conditions.[] | select( .type == "Ready" ) | .status'
     owner = ".metadata.ownerReferences.[].kind"
     starting = [_GONE, _PENDING]
@@ -155,13 +179,7 @@ def stages(*, load_seconds: float) -> list[dict[str, Any]]:
             {"statusTemplate": _POD_RUNNING},
             100,
         ),
-        _stage(
-            "model-loaded",
-            "Pod",
-            [*starting, {"key": _GPU, "operator": "Exists"}],
-            {"statusTemplate": _POD_RUNNING},
-            int(load_seconds * 1000),
-        ),
+        *_loading(loads),
         _stage(
             "pod-crash",
             "Pod",

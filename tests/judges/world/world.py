@@ -8,6 +8,7 @@ from .aws import SimulatedAws
 from .controlplane import ControlPlane
 from .follower import Follower
 from .joiner import Joiner
+from .stages import Loads, stages
 
 ALL_PLUGINS = frozenset({"nvidia.com/gpu", "vpc.amazonaws.com/efa"})
 
@@ -27,7 +28,7 @@ class World:
         root: Path,
         region: str,
         prices: dict[str, float],
-        load_seconds: float = 1.0,
+        loads: Loads,
     ):
         start = time.monotonic()
         self.folder, self.logs, self.binaries = folder, folder / "logs", binaries
@@ -35,7 +36,7 @@ class World:
         self._parts: list[Any] = []
         try:
             self.aws = self._part(SimulatedAws(region, folder, self.logs, prices=prices, root=root))
-            self.plane = self._part(ControlPlane(binaries, folder / "plane", self.logs, load_seconds=load_seconds))
+            self.plane = self._part(ControlPlane(binaries, folder / "plane", self.logs, stages(loads)))
             self.follower = self._part(Follower(self.plane, self.aws, binaries))
             self.joiner = self._part(Joiner(self.plane.kube, self.aws, plugins=self.follower.plugins))
         except BaseException:

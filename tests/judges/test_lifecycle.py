@@ -9,6 +9,7 @@ import pytest
 from . import placement
 from .engine.harness import Harness
 from .life import OTHER, Life, loads_of, plan_of
+from .order import deleted, out_of_order
 from .stored import inventory, kept_by_helm, stored_otherwise
 from .world.charts import CRD_GROUPS
 from .world.daemon import wait_until
@@ -160,8 +161,10 @@ class LifeOfAStack:
             kept_on_purpose = {
                 item["type"] for item in life.pulumi.export() if item.get("retainOnDelete") and item.get("custom")
             }
-            ended = life.pulumi.run("destroy", "--yes", timeout=600)
+            events = life.harness.project / "destroy.events"
+            ended = life.pulumi.run("destroy", "--yes", "--event-log", str(events), timeout=600)
             assert life.pulumi.export() == [], ended.text
+            assert out_of_order(deleted(events)) == []
             left = {entry for entry in inventory(life.world.kube) - life.before if not kept_by_helm(entry, CRD_GROUPS)}
             assert left == set()
             world, ec2 = life.world, life.world.aws.client("ec2")

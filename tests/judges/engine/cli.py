@@ -92,6 +92,7 @@ class Pulumi:
             "PULUMI_BACKEND_URL": f"file://{self.state}",
             "PULUMI_CONFIG_PASSPHRASE": PASSPHRASE,
             "PULUMI_SKIP_UPDATE_CHECK": "true",
+            "PULUMI_DEBUG_COMMANDS": "true",
             "PULUMI_DISABLE_AUTOMATIC_PLUGIN_ACQUISITION": "true",
             "PULUMI_AUTOMATION_API_SKIP_VERSION_CHECK": "true",
             "PULUMI_DEBUG_LANGUAGES": f"python:{language}",

@@ -1,0 +1,44 @@
+"""The order in which a destroy takes things away."""
+
+import json
+import re
+from pathlib import Path
+
+SERVING = r"headwater:serving:ServingStack\$.*kubernetes:"
+POOLS, CLASSES = r":NodePool::", r":EC2NodeClass::"
+KARPENTER = r"Release::platform-karpenter-chart$"
+KARPENTERS = r"headwater:platform:Karpenter\$.*aws:"
+"""Its queue, its roles and policies, its access to the cluster."""
+GROUPS, CLUSTER = r"eks/nodeGroup:NodeGroup::", r"aws:eks/cluster:Cluster::"
+BEFORE = (
+    (SERVING, POOLS),
+    (POOLS, CLASSES),
+    (CLASSES, KARPENTER),
+    (KARPENTER, KARPENTERS),
+    (KARPENTER, GROUPS),
+    (GROUPS, CLUSTER),
+)
+"""What must be gone before what: models before their nodes, nodes before what takes nodes away, that before the rest."""
+
+
+def deleted(log: Path) -> list[str]:
+    """URNs in the order in which their deletion ended, from an event log of Pulumi's."""
+    found = []
+    for line in log.read_text(encoding="utf-8").splitlines():
+        step = json.loads(line).get("resOutputsEvent", {}).get("metadata", {})
+        if step.get("op") == "delete":
+            found.append(str(step["urn"]))
+    return found
+
+
+def out_of_order(urns: list[str]) -> list[str]:
+    """Each pair of kinds of which the second began to go before the first had gone, or that was not there at all."""
+    found = []
+    for first, then in BEFORE:
+        early = [place for place, urn in enumerate(urns) if re.search(first, urn)]
+        late = [place for place, urn in enumerate(urns) if re.search(then, urn)]
+        if not early or not late:
+            found.append(f"nothing deleted like {first if not early else then}")
+        elif early[-1] > late[0]:
+            found.append(f"{urns[late[0]]} went before {urns[early[-1]]}")
+    return found

@@ -12,6 +12,9 @@ from dataclasses import dataclass
 
 from headwater.sizing.search import search
 from tests.conftest import ROOT
+from tests.judges import bench as judges
+from tests.judges.life import CLOCK
+from tests.judges.placement import demanded_pods
 from tests.questions import catalogue_questions
 from tests.sizing_placement.test_placement import H100, H200
 
@@ -78,16 +81,37 @@ QUESTIONS = catalogue_questions()
 
 
 def main() -> None:
-    """Plan and preview of each stack, and the search over the catalogue."""
+    """Plan and preview of each stack, the search over the catalogue, and where the judges are built their rows."""
     print(f"{f'{RUNS} runs each':<34}{'median s':>9}{'min':>9}{'max':>9}{'MiB':>8}")
+    previews = {}
     for stack in STACKS:
         plan = process("plan", stack)
         line(f"headwater plan {stack}", plan)
-        preview = process("preview", stack)
+        preview = previews[stack] = process("preview", stack)
         line(f"headwater preview {stack}", preview, f"{preview.median / plan.median:.1f} × plan")
     line(
         f"search, {2 * len(QUESTIONS)} placements", here(whole_search), "catalogue × {H100, H200} × contexts × KV types"
     )
+    why = judges.missing()
+    if why:
+        print(f"left out, `pulumi preview` and `up` in a simulated world: {why}")
+        return
+    for stack in STACKS:
+        against_pulumi(stack, previews[stack])
+
+
+def against_pulumi(stack: str, ours: Timed) -> None:
+    """The same stack with Pulumi's own engine: preview, then `up` until the last pod of a model runs."""
+    with judges.lives(stack) as life:
+        theirs = Timed(tuple(judges.pulumi_previews(life, RUNS)), 0.0)
+        line(f"pulumi preview {stack}", theirs, f"{theirs.median / ours.median:.1f} × headwater preview")
+        up, last = judges.to_the_last_pod(life)
+        line(f"pulumi up {stack}, simulated", Timed((up,), 0.0), "once")
+        line(
+            "  to the last pod",
+            Timed((last,), 0.0),
+            f"{demanded_pods(life.plan)} pods; models load {1 / CLOCK:.0f} times as fast",
+        )
 
 
 if __name__ == "__main__":

@@ -8,23 +8,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 
-from headwater.catalog.instances import load_instances
-from headwater.catalog.prices import any_price, on_demand
-from headwater.catalog.releases import bundles, charts
 from tools.build import binaries as find_binaries
 
+from .closed_network import REGION, list_prices, shipped, write_mirror
 from .engine.harness import Harness
-from .world.bundles import write_bundles
-from .world.charts import write_charts
 from .world.stages import Loads
 from .world.world import World
 
 REQUIRED = os.environ.get("HEADWATER_JUDGES") == "required"
 WORLD = ("etcd", "kubernetes", "kwok", "lws", "karpenter-aws", "pulumi", "pulumi-kubernetes")
-REGION = "us-east-2"
-STACKS = ("dev", "staging", "prod")
 SERVING = ("llm-d", "dynamo")
 
 
@@ -55,27 +48,13 @@ def logs(root: Path) -> Path:
 @pytest.fixture(scope="session")
 def mirror(shared: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     """The setting ``headwater:mirror`` of a closed network: stand-in charts, and CRD bundles by file name."""
-    folder = tmp_path_factory.mktemp("mirror")
-    return {
-        "charts": str(write_charts(folder / "charts", charts(), shared / "crds")),
-        "manifests": str(write_bundles(folder / "manifests", bundles(), shared / "crds")),
-    }
+    return write_mirror(tmp_path_factory.mktemp("mirror"), shared)
 
 
 @pytest.fixture(scope="session")
 def stack_configs(root: Path, mirror: dict[str, Any]) -> dict[str, dict[str, Any]]:
     """The shipped stacks' configuration, in a closed network."""
-    found = {}
-    for stack in STACKS:
-        config = yaml.safe_load((root / "stacks" / f"Pulumi.{stack}.yaml").read_text())["config"]
-        found[stack] = config | {"headwater:mirror": mirror}
-    return found
-
-
-@pytest.fixture(scope="session")
-def prices() -> dict[str, float]:
-    """What the simulated EC2 prefers: list prices of the catalogue, $/h."""
-    return {name: on_demand(REGION, name) or any_price(name) for name in load_instances()}
+    return shipped(root, mirror)
 
 
 @pytest.fixture(scope="module")
@@ -84,7 +63,6 @@ def make_world(
     binaries: dict[str, Path],
     root: Path,
     logs: Path,
-    prices: dict[str, float],
     tmp_path_factory: pytest.TempPathFactory,
 ) -> Iterator[Callable[..., World]]:
     """Make worlds; they end with the module, and their logs stay when one of its tests failed."""
@@ -93,7 +71,7 @@ def make_world(
 
     def make(*, region: str = REGION, loads: Loads | None = None) -> World:
         folder = tmp_path_factory.mktemp("world")
-        world = World(binaries, folder, root=root, region=region, prices=prices, loads=loads or {})
+        world = World(binaries, folder, root=root, region=region, prices=list_prices(), loads=loads or {})
         worlds.append(world)
         return world
 

@@ -18,7 +18,7 @@ BEFORE = (
     (KARPENTER, GROUPS),
     (GROUPS, CLUSTER),
 )
-"""What must be gone before what: models before their nodes, nodes before what takes nodes away, that before the rest."""
+"""What must be gone before what: models, then their nodes, then what takes nodes away, then what that stands on."""
 
 
 def deleted(log: Path) -> list[str]:

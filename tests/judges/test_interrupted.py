@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from .conftest import REGION
+from .closed_network import REGION
 from .engine.faults import Kind
 from .engine.harness import Harness
 from .stored import inventory

@@ -10,7 +10,8 @@ import yaml
 from headwater.preview.engine import evaluate
 from headwater.preview.graph import Graph, Resource
 
-from .conftest import SERVING, STACKS
+from .closed_network import STACKS
+from .conftest import SERVING
 
 NAMESPACE = "kubernetes:core/v1:Namespace"
 ALWAYS_THERE = {"default", "kube-system", "kube-public", "kube-node-lease"}

@@ -11,7 +11,8 @@ import pytest
 from headwater.preview.engine import evaluate
 
 from .agreement import differences
-from .conftest import REGION, SERVING, STACKS
+from .closed_network import REGION, STACKS
+from .conftest import SERVING
 from .engine.harness import Harness
 
 pytestmark = pytest.mark.judges

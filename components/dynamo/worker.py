@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from typing import Any
 
 from components.dynamo.arguments import COMMAND, worker_arguments
-from components.dynamo.images import worker_image
 from components.dynamo.model import MAIN, Component, Multinode, ScalingAdapter
 from components.dynamo.names import NIXL_PORT, SYSTEM_PORT, ports
 from components.platform.model import MODEL_SERVICE_ACCOUNT
@@ -71,7 +70,6 @@ def _pod(
         kept = [v for v in container["env"] if v["name"] != "VLLM_CACHE_ROOT"]
         container["env"] = [*kept, {"name": "VLLM_CACHE_ROOT", "value": COMPILED}]
     container |= {
-        "image": worker_image(plan, role),
         "command": list(COMMAND),
         "args": worker_arguments(plan, model, role),
         "ports": ports(system=SYSTEM_PORT, nixl=NIXL_PORT),

@@ -1,4 +1,4 @@
-"""One environment: the platform, and on it the serving stack the plan names."""
+"""One environment: the platform, the models' weights, and the serving stack the plan names."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import pulumi
 from components.dynamo import DynamoStack
 from components.llmd import LlmdStack
 from components.platform import Platform
+from components.serving.mirror import with_weights
 from headwater.plan import Plan
 
 STACKS: dict[str, type[LlmdStack] | type[DynamoStack]] = {"llm-d": LlmdStack, "dynamo": DynamoStack}
@@ -30,5 +31,5 @@ class Deployment:
 def deploy(plan: Plan) -> Deployment:
     """Create everything ``plan`` decided."""
     platform = Platform("platform", plan)
-    serving = STACKS[plan.stack]("serving", plan, platform.refs)
+    serving = STACKS[plan.stack]("serving", plan, with_weights("weights", plan, platform.refs))
     return Deployment(endpoint=serving.endpoint, cluster_name=platform.cluster_name)

@@ -14,6 +14,8 @@ WEIGHTS_CLAIM = "model-weights"
 MODEL_NAMESPACE = "models"
 MODEL_SERVICE_ACCOUNT = "model-server"
 """Service account of model pods; the platform gives it its AWS identity, the serving stack makes it."""
+MIRROR_SERVICE_ACCOUNT = "weights-mirror"
+"""Service account of the Jobs that fill the weights mirror, the only ones that write there."""
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ import pulumi
 import pulumi_kubernetes as k8s
 
 from components.platform.iam import PodRole
-from components.platform.model import MODEL_NAMESPACE, MODEL_SERVICE_ACCOUNT
+from components.platform.model import MIRROR_SERVICE_ACCOUNT, MODEL_NAMESPACE, MODEL_SERVICE_ACCOUNT
 from components.platform.namespaces import Level, namespace
 from components.platform.site import Policy, Site, document
 from headwater.plan import Plan
@@ -19,24 +19,20 @@ def pod_security_level(plan: Plan) -> Level:
     return "privileged" if plan.efa else "baseline"
 
 
-def mirror_policy(partition: str, mirror: str) -> Policy:
-    """Read the weights mirror: list its prefix, get its objects. Nothing is ever written."""
+def mirror_policy(partition: str, mirror: str, *, write: bool = False) -> Policy:
+    """The weights mirror and nothing else: list its prefix, and get its objects or put them, never both."""
     bucket, _, prefix = mirror.removeprefix("s3://").rstrip("/").partition("/")
     arn, under = f"arn:{partition}:s3:::{bucket}", f"{prefix}/*" if prefix else "*"
     listing: Policy = {"Sid": "List", "Effect": "Allow", "Action": ["s3:ListBucket"], "Resource": arn}
     if prefix:
         listing["Condition"] = {"StringLike": {"s3:prefix": [prefix, under]}}
-    return {
-        "Version": "2012-10-17",
-        "Statement": [
-            listing,
-            {"Sid": "Read", "Effect": "Allow", "Action": ["s3:GetObject"], "Resource": f"{arn}/{under}"},
-        ],
-    }
+    sid, actions = ("Write", ["s3:AbortMultipartUpload", "s3:PutObject"]) if write else ("Read", ["s3:GetObject"])
+    objects: Policy = {"Sid": sid, "Effect": "Allow", "Action": actions, "Resource": f"{arn}/{under}"}
+    return {"Version": "2012-10-17", "Statement": [listing, objects]}
 
 
 class ModelNamespace(pulumi.ComponentResource):
-    """Namespace ``models``, and with a weights mirror the role of service account ``model-server``.
+    """Namespace ``models``; with a weights mirror the role of ``model-server``, and of ``weights-mirror`` to fill it.
 
     Args:
         name: logical name.
@@ -62,16 +58,29 @@ class ModelNamespace(pulumi.ComponentResource):
         self.namespace = namespace(
             f"{name}-namespace", MODEL_NAMESPACE, kubernetes, after, parent=self, level=pod_security_level(site.plan)
         )
-        mirror = site.plan.settings.weights.mirror
-        self.role = None
-        if mirror is not None:
-            self.role = PodRole(
-                f"{name}-weights",
-                site,
-                namespace=MODEL_NAMESPACE,
-                service_account=MODEL_SERVICE_ACCOUNT,
-                policies={"mirror": document(mirror_policy(site.partition, mirror))},
-                after=after,
-                opts=pulumi.ResourceOptions(parent=self),
-            )
+        weights, self.role = site.plan.settings.weights, None
+        if weights.mirror is not None:
+            self.role = self._identity(f"{name}-weights", site, MODEL_SERVICE_ACCOUNT, weights.mirror, after)
+            if weights.fill:
+                self._identity(f"{name}-mirror", site, MIRROR_SERVICE_ACCOUNT, weights.mirror, after, write=True)
         self.register_outputs({})
+
+    def _identity(
+        self,
+        name: str,
+        site: Site,
+        account: str,
+        mirror: str,
+        after: Sequence[pulumi.Resource],
+        *,
+        write: bool = False,
+    ) -> PodRole:
+        return PodRole(
+            name,
+            site,
+            namespace=MODEL_NAMESPACE,
+            service_account=account,
+            policies={"mirror": document(mirror_policy(site.partition, mirror, write=write))},
+            after=after,
+            opts=pulumi.ResourceOptions(parent=self),
+        )

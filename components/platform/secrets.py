@@ -13,7 +13,7 @@ from components.platform.iam import PodRole
 from components.platform.namespaces import namespace
 from components.platform.site import Policy, Site, document
 from headwater.catalog.releases import charts
-from headwater.settings.platform import HuggingFace
+from headwater.settings.weights import HuggingFace
 
 TOKEN_SECRET, TOKEN_KEY = "hugging-face", "HF_TOKEN"
 STORE = "aws-secrets-manager"

@@ -9,6 +9,7 @@ from components.platform.model import WEIGHTS_CLAIM
 from components.serving.images import image
 from components.serving.security import writer_security
 from headwater.plan import ModelPlan, Plan
+from headwater.plan.mirror import mirror_target
 
 MODELS = "/models"
 WEIGHTS_VOLUME = "weights"
@@ -19,6 +20,13 @@ aws configure set default.s3.target_bandwidth "$BANDWIDTH"
 exec aws s3 sync --only-show-errors --no-follow-symlinks "$SOURCE" "$TARGET"
 """
 """Parallel copy with the AWS common runtime; a file that is already there in the same size is not fetched again."""
+
+COMPLETE = ".complete"
+"""Suffix of the object that says a repository is in the mirror whole; written last, by whoever fills it."""
+
+WAIT = f"""\
+until aws s3 ls "$SOURCE{COMPLETE}" >/dev/null; do echo "the mirror is not complete yet"; sleep 15; done
+"""
 
 
 @dataclass(frozen=True)
@@ -76,9 +84,9 @@ def weights(plan: Plan, model: ModelPlan) -> Weights:
         "name": "weights",
         "image": image(plan, "aws-cli"),
         "command": ["/bin/sh", "-ec"],
-        "args": [COPY],
+        "args": [WAIT + COPY if plan.settings.weights.fill else COPY],
         "env": [
-            {"name": "SOURCE", "value": f"{mirror.rstrip('/')}/{model.repository}"},
+            {"name": "SOURCE", "value": mirror_target(mirror, model.repository)},
             {"name": "TARGET", "value": target},
             {"name": "BANDWIDTH", "value": "100Gb/s"},
             {"name": "AWS_REGION", "value": plan.region},

@@ -47,6 +47,10 @@ def _isolated(settings: Settings) -> list[Fault]:
         why = "Nodes of an isolated network do not reach the model hub."
         remedy = "Copy the weights once and say where: `headwater:weights: {mirror: s3://BUCKET/PREFIX}`."
         found.append(Fault(path, "isolated", why, remedy))
+    if settings.weights.fill:
+        why = "Nothing in an isolated network reaches the model hub, so nothing in it can fill the mirror."
+        remedy = "Copy the weights from a machine that does (docs/platform.md shows how) and leave `fill` out."
+        found.append(Fault("headwater:weights.fill", "true", why, remedy))
     if settings.gateway.exposure == "public":
         why = "An isolated network has no internet gateway, so nothing in it can be public."
         found.append(Fault("headwater:gateway.exposure", "public", why, "Use `internal`, or a network with internet."))

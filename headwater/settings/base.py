@@ -22,6 +22,11 @@ class Frozen(BaseModel):
     )
 
 
+def arn_of(service: str) -> str:
+    """Pattern of the ARNs of one service."""
+    return rf"^arn:aws[a-z-]*:{service}:[a-z0-9-]+:\d{{12}}:.+$"
+
+
 _UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 
 

@@ -1,4 +1,4 @@
-"""Where it runs: cluster, network, GPU capacity, weights, access."""
+"""Where it runs: cluster, network, GPU capacity, access."""
 
 from __future__ import annotations
 
@@ -7,17 +7,12 @@ import ipaddress
 import re
 from typing import Annotated, Any, Literal
 
-from pydantic import BeforeValidator, Field, SecretStr, field_validator, model_validator
+from pydantic import BeforeValidator, Field, field_validator, model_validator
 from pydantic.alias_generators import to_camel
 
-from headwater.settings.base import Frozen, Version
+from headwater.settings.base import Frozen, Version, arn_of
 
 Buy = Literal["reserved", "onDemand", "spot"]
-
-
-def _arn(service: str) -> str:
-    """Pattern of the ARNs of one service."""
-    return rf"^arn:aws[a-z-]*:{service}:[a-z0-9-]+:\d{{12}}:.+$"
 
 
 Arn = Annotated[str, Field(pattern=r"^arn:aws[a-z-]*:[a-z0-9-]+:[a-z0-9-]*:\d{0,12}:.+$")]
@@ -253,38 +248,6 @@ class Capacity(Frozen):
         return self
 
 
-class Weights(Frozen):
-    """Where model weights come from and where they are kept.
-
-    Attributes:
-        mirror: ``s3://bucket/prefix`` that holds each repository as a folder; without it, straight from the hub.
-        cache: where they lie: ``nvme`` (instance store of each node), or ``efs`` or ``fsx`` (shared, kept).
-        prepull: pull the engine image onto a GPU node before its first pod needs it.
-    """
-
-    mirror: Annotated[str | None, Field(pattern=r"^s3://[a-z0-9][a-z0-9.-]{1,61}[a-z0-9](/[\w.=/-]*)?$")] = None
-    cache: Literal["nvme", "efs", "fsx"] = "nvme"
-    prepull: bool = False
-
-
-class HuggingFace(Frozen):
-    """The hub token: a Secrets Manager reference, or a secret of the stack (``pulumi config set --secret``).
-
-    Attributes:
-        secret_arn: secret in Secrets Manager whose text is the token.
-        token: the token itself, encrypted in the stack file.
-    """
-
-    secret_arn: Annotated[str | None, Field(pattern=_arn("secretsmanager"))] = None
-    token: SecretStr | None = None
-
-    @model_validator(mode="after")
-    def _one(self) -> HuggingFace:
-        if (self.secret_arn is None) == (self.token is None):
-            raise ValueError("give exactly one of `secretArn` and `token`")
-        return self
-
-
 class Gateway(Frozen):
     """How clients reach the models.
 
@@ -297,7 +260,7 @@ class Gateway(Frozen):
 
     exposure: Literal["cluster", "internal", "public"] = "cluster"
     host: Annotated[str | None, Field(pattern=r"^[a-z0-9]([a-z0-9.-]*[a-z0-9])?$")] = None
-    certificate: Annotated[str | None, Field(pattern=_arn("acm"))] = None
+    certificate: Annotated[str | None, Field(pattern=arn_of("acm"))] = None
     allow: tuple[str, ...] = ()
 
     @field_validator("allow")

@@ -14,15 +14,14 @@ from headwater.settings.platform import (
     Capacity,
     Cluster,
     Gateway,
-    HuggingFace,
     Mirror,
     Network,
     Observability,
     SystemNodes,
     Tags,
-    Weights,
 )
 from headwater.settings.serving import Serving
+from headwater.settings.weights import HuggingFace, Weights
 
 ACCELERATORS = ("h100", "h200")
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pulumi
 import pulumi_kubernetes as k8s
 
+from components.platform.site import Site
 from headwater.catalog.releases import Chart, charts
 from headwater.settings import Mirror
 
@@ -65,6 +66,30 @@ def release(
         disable_openapi_validation=disable_openapi_validation or None,
         timeout=timeout,
         opts=opts,
+    )
+
+
+def platform_release(
+    name: str,
+    chart_key: str,
+    values: Mapping[str, Any],
+    *,
+    site: Site,
+    kubernetes: k8s.Provider,
+    parent: pulumi.Resource,
+    after: Sequence[pulumi.Resource],
+    skip_crds: bool = False,
+    disable_openapi_validation: bool = False,
+) -> k8s.helm.v3.Release:
+    """As :func:`release`, for a chart of the platform: below ``parent``, after ``after``."""
+    return release(
+        name,
+        chart_key,
+        values,
+        mirror=site.plan.settings.mirror,
+        skip_crds=skip_crds,
+        disable_openapi_validation=disable_openapi_validation,
+        opts=pulumi.ResourceOptions(parent=parent, provider=kubernetes, depends_on=after),
     )
 
 

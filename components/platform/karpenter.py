@@ -9,7 +9,7 @@ import pulumi
 import pulumi_aws as aws
 import pulumi_kubernetes as k8s
 
-from components.platform.charts import release
+from components.platform.charts import platform_release
 from components.platform.iam import PodRole, node_role
 from components.platform.interruption import Interruption
 from components.platform.karpenter_iam import karpenter_policies
@@ -79,7 +79,7 @@ class Karpenter(pulumi.ComponentResource):
         opts: pulumi.ResourceOptions | None = None,
     ) -> None:
         super().__init__("headwater:platform:Karpenter", name, {}, opts)
-        plan, mirror = site.plan, site.plan.settings.mirror
+        plan = site.plan
         self.role_name = node_role_name(site.cluster)
         role, attached = node_role(f"{name}-node", site, NODE_POLICIES, physical_name=self.role_name, parent=self)
         self.instance_profile = None
@@ -109,21 +109,25 @@ class Karpenter(pulumi.ComponentResource):
         below: list[pulumi.Resource] = [*after, role, *attached, entry, interruption, identity]
         if self.instance_profile is not None:
             below.append(self.instance_profile)
-        crds = release(
+        crds = platform_release(
             f"{name}-crds",
             "karpenter-crd",
             # An uninstall by accident would delete every node pool, and with it every node.
             {"additionalAnnotations": {"helm.sh/resource-policy": "keep"}},
-            mirror=mirror,
-            opts=pulumi.ResourceOptions(parent=self, provider=kubernetes, depends_on=below),
+            site=site,
+            kubernetes=kubernetes,
+            parent=self,
+            after=below,
         )
-        controller = release(
+        controller = platform_release(
             f"{name}-chart",
             "karpenter",
             karpenter_values(plan),
-            mirror=mirror,
+            site=site,
+            kubernetes=kubernetes,
+            parent=self,
+            after=[*below, crds],
             skip_crds=True,
-            opts=pulumi.ResourceOptions(parent=self, provider=kubernetes, depends_on=[*below, crds]),
         )
         self.alive = (*below, crds, controller)
         self.register_outputs({})

@@ -8,7 +8,7 @@ from typing import Any
 import pulumi
 import pulumi_kubernetes as k8s
 
-from components.platform.charts import release
+from components.platform.charts import platform_release
 from components.platform.iam import PodRole
 from components.platform.load_balancer_iam import load_balancer_policies
 from components.platform.site import Site, default_tags
@@ -71,12 +71,14 @@ class LoadBalancerController(pulumi.ComponentResource):
             after=after,
             opts=pulumi.ResourceOptions(parent=self),
         )
-        release(
+        platform_release(
             f"{name}-chart",
             "aws-load-balancer-controller",
             load_balancer_values(site.plan, vpc_id),
-            mirror=site.plan.settings.mirror,
-            opts=pulumi.ResourceOptions(parent=self, provider=kubernetes, depends_on=[*after, identity]),
+            site=site,
+            kubernetes=kubernetes,
+            parent=self,
+            after=[*after, identity],
         )
         self.register_outputs({})
 

@@ -8,7 +8,7 @@ from typing import Any
 import pulumi
 import pulumi_kubernetes as k8s
 
-from components.platform.charts import release
+from components.platform.charts import platform_release
 from components.platform.gpu_alerts import NODE_LABELS
 from components.platform.namespaces import namespace
 from components.platform.site import Site
@@ -98,11 +98,13 @@ class Monitoring(pulumi.ComponentResource):
     ) -> None:
         super().__init__("headwater:platform:Monitoring", name, {}, opts)
         home = namespace(f"{name}-namespace", charts()[CHART].namespace, kubernetes, after, parent=self)
-        self.stack = release(
+        self.stack = platform_release(
             f"{name}-chart",
             CHART,
             prometheus_values(site.plan.settings.observability, storage_class),
-            mirror=site.plan.settings.mirror,
-            opts=pulumi.ResourceOptions(parent=self, provider=kubernetes, depends_on=[*after, home]),
+            site=site,
+            kubernetes=kubernetes,
+            parent=self,
+            after=[*after, home],
         )
         self.register_outputs({})

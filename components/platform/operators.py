@@ -8,7 +8,7 @@ from typing import Any
 import pulumi
 import pulumi_kubernetes as k8s
 
-from components.platform.charts import release
+from components.platform.charts import platform_release
 from components.platform.namespaces import namespace
 from components.platform.site import Site
 from headwater.catalog.releases import charts
@@ -95,11 +95,13 @@ class Operators(pulumi.ComponentResource):
         after = list(self._after)
         if where != "kube-system":
             after.append(namespace(f"{self._name}-{where}", where, self._kubernetes, self._after, parent=self))
-        release(
+        platform_release(
             f"{self._name}-{key}",
             key,
             values,
-            mirror=self._site.plan.settings.mirror,
+            site=self._site,
+            kubernetes=self._kubernetes,
+            parent=self,
+            after=after,
             disable_openapi_validation=hooks,
-            opts=pulumi.ResourceOptions(parent=self, provider=self._kubernetes, depends_on=after),
         )

@@ -8,7 +8,7 @@ from typing import Any
 import pulumi
 import pulumi_kubernetes as k8s
 
-from components.platform.charts import release
+from components.platform.charts import platform_release
 from components.platform.iam import PodRole
 from components.platform.namespaces import namespace
 from components.platform.site import Policy, Site, document
@@ -105,20 +105,18 @@ class TokenSecret(pulumi.ComponentResource):
             after=after,
             opts=pulumi.ResourceOptions(parent=self),
         )
-        controller = release(
+        controller = platform_release(
             f"{name}-external-secrets",
             CHART,
             external_secrets_values(site.plan.settings.observability.enabled),
-            mirror=site.plan.settings.mirror,
-            opts=pulumi.ResourceOptions(
-                parent=self,
-                provider=self._kubernetes,
-                depends_on=[
-                    *after,
-                    identity,
-                    namespace(f"{name}-external-secrets-namespace", where, self._kubernetes, after, parent=self),
-                ],
-            ),
+            site=site,
+            kubernetes=self._kubernetes,
+            parent=self,
+            after=[
+                *after,
+                identity,
+                namespace(f"{name}-external-secrets-namespace", where, self._kubernetes, after, parent=self),
+            ],
         )
         store = self._object(
             "store",

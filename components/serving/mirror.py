@@ -16,10 +16,9 @@ import pulumi_kubernetes as k8s
 from components.platform.model import MIRROR_SERVICE_ACCOUNT, PlatformRefs
 from components.platform.storage import storage_class_name
 from components.serving.flows import EVERYWHERE_BUT_METADATA, POD_IDENTITY, dns, tcp
-from components.serving.images import image
+from components.serving.images import engine_image, image
 from components.serving.security import USER, plain_security
 from components.serving.weights import COMPLETE
-from headwater.catalog.releases import engines
 from headwater.plan import Plan
 from headwater.plan.mirror import MirrorCopy, mirror_copies
 
@@ -71,7 +70,8 @@ def mirror_job(plan: Plan, copy: MirrorCopy, token_secret: str | None) -> dict[s
     hub: dict[str, Any] = {"REPOSITORY": copy.repository, "HF_HUB_DISABLE_XET": "1"}  # Xet buffers gigabytes
     if token_secret is not None:
         hub["HF_TOKEN"] = {"valueFrom": {"secretKeyRef": {"name": token_secret, "key": "HF_TOKEN"}}}
-    cli, engine = image(plan, "aws-cli"), image(plan, engines()[plan.stack].image)
+    role = next(model for model in plan.models if model.name == copy.model).roles[0]
+    cli, engine = image(plan, "aws-cli"), engine_image(plan, role)  # the hub's client is inside every engine
     claim = {
         "accessModes": ["ReadWriteOnce"],
         "storageClassName": storage_class_name(made=plan.settings.cluster.existing is None),

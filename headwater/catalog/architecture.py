@@ -4,8 +4,10 @@ An :class:`Architecture` is a stack of :class:`Layer`; each layer has a token mi
 block, or nothing) and feed-forward parts (dense, mixture of experts, or both). Sizes are elements, windows tokens.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
+
+from headwater.catalog.keyed import Keyed
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,7 +152,7 @@ class Tower:
 
 
 @dataclass(frozen=True, eq=False)
-class Architecture:
+class Architecture(Keyed):
     """A model's shapes. Hashable by value; ``layers`` share objects, so a repeated layer costs nothing.
 
     ``rotary`` is (dimension, number of distinct set-ups); ``rope_length`` the positions in its table.
@@ -172,21 +174,6 @@ class Architecture:
     head_bias: bool = False
     published_parameters: int | None = None
     uncountable: str | None = None
-    key: tuple[object, ...] = field(init=False, repr=False)
-    digest: int = field(init=False, repr=False)
-
-    def __post_init__(self) -> None:
-        values = tuple(getattr(self, n) for n in self.__dataclass_fields__ if n not in {"key", "digest"})
-        object.__setattr__(self, "key", values)
-        object.__setattr__(self, "digest", hash(values))
-
-    def __hash__(self) -> int:
-        return self.digest
-
-    def __eq__(self, other: object) -> bool:
-        if self is other:
-            return True
-        return isinstance(other, Architecture) and self.digest == other.digest and self.key == other.key
 
     @cached_property
     def runs(self) -> tuple[tuple[Layer, int], ...]:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
 
+from headwater.catalog.keyed import Keyed
 from headwater.catalog.models import Checkpoint, Model, find_model, split_name
 from headwater.catalog.source import load_yaml
 from headwater.refusal import nearest
@@ -44,7 +45,7 @@ class Packing:
 
 
 @dataclass(frozen=True, eq=False)
-class WeightFormat:
+class WeightFormat(Keyed):
     """How a checkpoint stores its weights.
 
     Attributes:
@@ -75,21 +76,6 @@ class WeightFormat:
     repository: str | None = None
     online: bool = False
     notes: tuple[str, ...] = ()
-    digest: int = field(init=False, repr=False)
-    key: tuple[object, ...] = field(init=False, repr=False)
-
-    def __post_init__(self) -> None:
-        values = tuple(getattr(self, n) for n in self.__dataclass_fields__ if n not in {"key", "digest"})
-        object.__setattr__(self, "key", values)
-        object.__setattr__(self, "digest", hash(values))
-
-    def __hash__(self) -> int:
-        return self.digest
-
-    def __eq__(self, other: object) -> bool:
-        if self is other:
-            return True
-        return isinstance(other, WeightFormat) and self.digest == other.digest and self.key == other.key
 
     @property
     def dtype_bytes(self) -> int:

@@ -5,35 +5,23 @@ from __future__ import annotations
 import pytest
 
 from tests.dynamo.shapes import ACCELERATORS, ALL, world
-from tests.validators.graph import judges, resource_findings
+from tests.renders import assert_judges_find_nothing, assert_names_fit_once, assert_same
 
 
 @pytest.mark.parametrize("accelerator", ACCELERATORS)
 @pytest.mark.parametrize("case", sorted(ALL))
 def test_every_object_passes_the_judges(case, accelerator, shared):
-    made = world(ALL[case](accelerator))
-    bench = judges(shared)
-    found = {r.urn: f for r in made.resources if (f := resource_findings(r, bench))}
-    assert not found
+    assert_judges_find_nothing(world(ALL[case](accelerator)), shared)
 
 
 @pytest.mark.parametrize("case", sorted(ALL))
 def test_the_same_plan_gives_the_same_resources(case):
-    first, second = world(ALL[case]("h200")), world(ALL[case]("h200"))
-    by_name = [sorted((r.urn, str(r.inputs)) for r in w.resources) for w in (first, second)]
-    assert by_name[0] == by_name[1]
+    assert_same(world(ALL[case]("h200")), world(ALL[case]("h200")))
 
 
 @pytest.mark.parametrize("case", sorted(ALL))
 def test_every_object_name_fits_and_is_made_once(case):
-    made = world(ALL[case]("h100")).resources
-    names = [
-        (r.type, r.inputs["metadata"].get("namespace"), r.inputs["metadata"]["name"])
-        for r in made
-        if isinstance(r.inputs.get("metadata"), dict)
-    ]
-    assert len(names) == len(set(names))
-    assert all(len(name) <= 63 for _, _, name in names)
+    assert_names_fit_once(world(ALL[case]("h100")))
 
 
 @pytest.mark.parametrize("case", sorted(ALL))

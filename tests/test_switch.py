@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from headwater.plan import build_plan
-from headwater.settings import load_stack
+from headwater.settings import Settings, load_stack
 from tests.conftest import ROOT
 from tests.stacks import SERVING, STACKS, graph, names, stack_file, varied
 
@@ -48,6 +48,33 @@ def test_switching_the_serving_stack_touches_no_platform_resource(stack):
     llmd, dynamo = platform(stack, "llm-d"), platform(stack, "dynamo")
     assert len(llmd) > 60
     assert llmd == dynamo
+
+
+WAITING = {
+    "dynamo": ("llmd", {
+        "mode": "standalone", "path": "precise", "paths": {"kimi": "slo"}, "decider": 512, "streaming": True,
+        "prefillThroughput": {"kimi": 9000.0}, "alphaPlugins": True,
+        "flowControl": {"enabled": True, "objectives": {"batch": -10}, "ttl": "5s"},
+        "autoscaling": {"by": "hpa"}, "picker": {"cpu": 7}, "kvTier": {"engine": "lmcache"}, "isolate": False,
+    }),
+    "llm-d": ("dynamo", {
+        "version": "1.6.2", "upgradeFrom": "1.6.0", "router": "random", "frontend": {"replicas": 5},
+        "gateway": "picker", "planner": {"target": "throughput"}, "kvTiers": ["gpu"], "scheduling": "lws",
+        "queue": {"maxGpus": 99}, "compilationCache": True, "isolate": False, "privileged": False,
+    }),
+}  # fmt: skip
+"""Every setting that waits while a stack serves, at another value than its default."""
+
+
+@both
+def test_settings_of_the_stack_that_waits_reach_no_resource(serving):
+    section, settings = WAITING[serving]
+    model = Settings.model_fields[section].annotation
+    assert {field.alias or name for name, field in model.model_fields.items()} - {"gateway"} == {*settings} - {
+        "gateway"
+    }
+    waits = varied("prod", serving, {f"headwater:{section}": settings})
+    assert [r.to_json() for r in waits.resources] == [r.to_json() for r in graph("prod", serving).resources]
 
 
 @each

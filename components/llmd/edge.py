@@ -6,8 +6,7 @@ from typing import Any
 
 from components.llmd.router import router_name
 from components.llmd.routes import MODEL_HEADER, POOL
-from headwater.plan import ModelPlan
-from headwater.settings.llmd import Llmd
+from headwater.plan import ModelPlan, Plan
 
 PROTOCOL_HEADERS = ("x-gateway-destination-endpoint", "x-gateway-destination-endpoint-subset", "x-prefiller-host-port")
 """The routing protocol's own; from a client they would choose a pod past every decision."""
@@ -26,12 +25,13 @@ AI_MODEL_HEADER = "x-ai-eg-model"
 RULES_PER_ROUTE = 15
 
 
-def stripped_headers(settings: Llmd) -> list[str]:
-    """Headers never taken from clients."""
-    return [*PROTOCOL_HEADERS, *(() if settings.flow_control.objectives else TENANT_HEADERS)]
+def stripped_headers(plan: Plan) -> list[str]:
+    """Headers never taken from clients. Dynamo's models have no objectives, whatever llm-d's settings say."""
+    objectives = plan.stack == "llm-d" and plan.settings.llmd.flow_control.objectives
+    return [*PROTOCOL_HEADERS, *(() if objectives else TENANT_HEADERS)]
 
 
-def client_policy(gateway_name: str, settings: Llmd) -> dict[str, Any]:
+def client_policy(gateway_name: str, plan: Plan) -> dict[str, Any]:
     """Spec of Envoy Gateway's ClientTrafficPolicy: room for long prompts, headers removed before any filter runs.
 
     A header with an underscore is dropped instead of refusing the request, as some client libraries send such.
@@ -42,7 +42,7 @@ def client_policy(gateway_name: str, settings: Llmd) -> dict[str, Any]:
         "connection": {"bufferLimit": BUFFER_LIMIT},
         "headers": {
             "withUnderscoresAction": "DropHeader",
-            "earlyRequestHeaders": {"remove": stripped_headers(settings)},
+            "earlyRequestHeaders": {"remove": stripped_headers(plan)},
         },
     }
 
@@ -62,16 +62,15 @@ def model_routes(gateway_name: str, models: tuple[ModelPlan, ...]) -> list[dict[
     return [{"parentRefs": [parent], "rules": chunk} for chunk in chunks]
 
 
-def agentgateway_policy(gateway_name: str, settings: Llmd, *, by_body: bool) -> dict[str, Any]:
-    """Spec of agentgateway's policy before routing: the same headers removed, the model read from the body.
+def agentgateway_policy(gateway_name: str, plan: Plan) -> dict[str, Any]:
+    """Spec of agentgateway's policy before routing: the same headers removed, one of several models read from the body.
 
     Args:
         gateway_name: the Gateway.
-        settings: of llm-d.
-        by_body: several models share the address.
+        plan: the environment.
     """
-    request: dict[str, Any] = {"remove": stripped_headers(settings)}
-    if by_body:
+    request: dict[str, Any] = {"remove": stripped_headers(plan)}
+    if len(plan.models) > 1:
         request["set"] = [{"name": MODEL_HEADER, "value": "json(request.body).model"}]
     target = {"group": "gateway.networking.k8s.io", "kind": "Gateway", "name": gateway_name}
     return {"targetRefs": [target], "traffic": {"phase": "PreRouting", "transformation": {"request": request}}}

@@ -86,7 +86,7 @@ class InferenceGateway(pulumi.ComponentResource):
         proxy = self._objects.custom("proxy", ENVOY_PROXY, named, envoy_proxy_spec(access), after=after)
         reference = {"group": "gateway.envoyproxy.io", "kind": ENVOY_PROXY.kind, "name": GATEWAY_NAME}
         gateway = self._gateway(ENVOY_CLASS, reference, access, [class_, proxy])
-        policy = client_policy(GATEWAY_NAME, self._plan.settings.llmd)
+        policy = client_policy(GATEWAY_NAME, self._plan)
         self._objects.custom("client-policy", CLIENT_TRAFFIC_POLICY, named, policy, after=[gateway])
         if self._platform.prometheus_url is not None:
             found_by = self._platform.monitor_labels
@@ -105,7 +105,7 @@ class InferenceGateway(pulumi.ComponentResource):
         proxy = self._objects.custom("proxy", AGENTGATEWAY_PARAMETERS, named, spec, after=[controller])
         reference = {"group": "agentgateway.dev", "kind": AGENTGATEWAY_PARAMETERS.kind, "name": GATEWAY_NAME}
         gateway = self._gateway(AGENT_CLASS, reference, access, [proxy])
-        policy = agentgateway_policy(GATEWAY_NAME, self._plan.settings.llmd, by_body=len(self._plan.models) > 1)
+        policy = agentgateway_policy(GATEWAY_NAME, self._plan)
         self._objects.custom("policy", AGENTGATEWAY_POLICY, named, policy, after=[gateway])
         return gateway
 

@@ -107,7 +107,7 @@ def build_plan(
         models=models,
         pools=pools,
         cost=cost(settings, pools),
-        warnings=notices(settings, models, pools, ground.supplies, day),
+        warnings=notices(settings, models, pools, ground.supplies, day, stack=stack),
         settings=settings,
     )
 

@@ -6,9 +6,10 @@ import datetime as dt
 from collections.abc import Mapping, Sequence
 
 from headwater.catalog.defaults import default
-from headwater.plan.model import ModelPlan, Pool
+from headwater.plan.model import ModelPlan, Pool, StackName
 from headwater.plan.pools import idle_gpus
 from headwater.plan.site import Supply
+from headwater.plan.waiting import waiting
 from headwater.settings import Settings
 
 
@@ -18,9 +19,11 @@ def notices(
     pools: Sequence[Pool],
     supplies: Mapping[str, Supply],
     today: dt.date,
+    *,
+    stack: StackName,
 ) -> tuple[str, ...]:
     """Warnings about the environment as a whole, then about each model, in the order of the stack file."""
-    lines = [*_exposed(settings)]
+    lines = [*_exposed(settings), *waiting(settings, stack, models)]
     for pool in pools:
         lines += _pool(pool, models, today)
     for name, supply in supplies.items():

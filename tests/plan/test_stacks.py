@@ -89,6 +89,42 @@ def test_exposure_is_warned_of():
     assert any("trustRemoteCode" in w for w in found.warnings)
 
 
+BOTH = {
+    "llmd": {"gateway": "agentgateway", "path": "precise", "flowControl": {"enabled": True}},
+    "dynamo": {"version": "1.4.0", "router": "round-robin", "kvTiers": ["gpu", "remote"]},
+}
+"""Settings for both stacks; Dynamo's would be refused where it serves."""
+UNUSED_DYNAMO = (
+    "headwater:dynamo.version, headwater:dynamo.router and headwater:dynamo.kvTiers are not used: "
+    "llm-d serves, and only dynamo reads them"
+)
+
+
+def unused(found):
+    return [w for w in found.warnings if "not used" in w]
+
+
+@pytest.mark.parametrize("stack", ["llm-d", "auto"])
+def test_settings_of_dynamo_wait_while_llm_d_serves_and_are_named(stack):
+    assert unused(plan(qwen(), stack=stack, **BOTH)) == [UNUSED_DYNAMO]
+
+
+def test_settings_of_llm_d_wait_while_dynamo_serves_but_the_gateway_is_for_both():
+    said = "headwater:llmd.path and headwater:llmd.flowControl are not used: dynamo serves, and only llm-d reads them"
+    assert unused(plan(qwen(), llama(), stack="dynamo", llmd=BOTH["llmd"])) == [said]
+
+
+def test_a_gateway_is_not_used_where_dynamo_has_none():
+    (said,) = unused(plan(qwen(), stack="dynamo", llmd={"gateway": "istio"}))
+    assert said.startswith("headwater:llmd.gateway is not used: ")
+    assert unused(plan(qwen(), stack="dynamo", llmd={"gateway": "istio"}, dynamo={"gateway": "gatewayApi"})) == []
+
+
+@pytest.mark.parametrize("stack", ["llm-d", "dynamo"])
+def test_sections_that_say_nothing_are_not_spoken_of(stack):
+    assert unused(plan(qwen(), stack=stack, llmd={}, dynamo={})) == []
+
+
 def test_a_calibration_of_the_stacks_engine_narrows_the_band():
     entry = Calibration(
         version=engines()["llm-d"].vllm,

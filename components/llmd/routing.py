@@ -32,7 +32,7 @@ def routing_of(plan: Plan, model: ModelPlan, path: RoutingPath, namespace: str) 
         path=path,
         served_name=model.name,
         prefill_throughput=round(speed),
-        block_size=first.block_size,
+        block_size=first.event_block_size,
         render_url=f"http://{render_service(model)}.{namespace}.svc.cluster.local:{POOL_PORT}",
         endpoints=sum(role.replicas_max * role.nodes * ports(role, path).ranks for role in model.roles),
         offload_tokens=offload_tokens(first),

@@ -40,6 +40,7 @@ class DynamoSurface:
         worker_flags: of the vLLM worker, beside its engine's.
         planner_fields: of the planner's configuration, with their kind: int, float, bool, text, other.
         policy_keys: of the router's policy file, by section.
+        decode_context_events: whether the KV router understands events of workers with decode context parallelism.
     """
 
     version: str
@@ -56,6 +57,7 @@ class DynamoSurface:
     reasoning_parsers: Parsers
     planner_fields: Mapping[str, str]
     policy_keys: Mapping[str, frozenset[str]]
+    decode_context_events: bool
 
 
 @lru_cache(maxsize=1)
@@ -81,6 +83,7 @@ def dynamo_surface() -> DynamoSurface:
         tool_parsers=parsers("tool_parsers"),
         reasoning_parsers=parsers("reasoning_parsers"),
         planner_fields={field: kind for kind, fields in data["planner"].items() for field in fields.split()},
+        decode_context_events=data["kv_events_with_decode_context"]["value"],
         policy_keys={section: _words(keys) for section, keys in data["policy"].items()},
     )
 

@@ -177,6 +177,11 @@ class Role(Decided):
         """GPUs of one replica."""
         return self.parallel.gpus
 
+    @property
+    def event_block_size(self) -> int:
+        """Tokens of a block as the engine hashes it and tells of it: one on each rank that context is split over."""
+        return self.block_size * self.parallel.decode_context
+
     def arg(self, flag: str) -> str | None:
         """Value of an engine argument, None when it is absent or has no value."""
         return next((a.value for a in self.engine_args if a.flag == flag), None)

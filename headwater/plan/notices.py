@@ -6,6 +6,7 @@ import datetime as dt
 from collections.abc import Mapping, Sequence
 
 from headwater.catalog.defaults import default
+from headwater.catalog.dynamo_surface import dynamo_surface, line_of
 from headwater.plan.model import ModelPlan, Pool, StackName
 from headwater.plan.pools import idle_gpus
 from headwater.plan.site import Supply
@@ -35,6 +36,8 @@ def notices(
                 lines.append(f"reservation {reservation.id} ({kind}) is paid for, and no model runs on it")
     for model in models:
         lines += [f"{model.name}: {text}" for text in (*model.warnings, *_pairs(model, pools))]
+        if stack == "dynamo" and settings.dynamo.router.mode == "kv":
+            lines += [f"{model.name}: {text}" for text in _unheard(model)]
     return tuple(lines)
 
 
@@ -48,6 +51,19 @@ def _exposed(settings: Settings) -> list[str]:
         if model.trust_remote_code:
             lines.append(f"{model.name}: code from the model's repository runs in its pods (trustRemoteCode)")
     return lines
+
+
+def _unheard(model: ModelPlan) -> list[str]:
+    """KV events that Dynamo's router cannot use: their blocks are wider than the worker announced."""
+    wide = [role for role in model.roles if role.event_block_size != role.block_size]
+    if dynamo_surface().decode_context_events:
+        return []
+    return [
+        f"Dynamo {line_of(dynamo_surface().version)} drops KV events of decode context parallelism (blocks of "
+        f"{role.event_block_size} tokens, {role.block_size} announced), so its router sees no cached prompt; set "
+        "`engine: {decode-context-parallel-size: 1}`, or `headwater:dynamo.router: least-loaded`"
+        for role in wide[:1]
+    ]
 
 
 def _pairs(model: ModelPlan, pools: Sequence[Pool]) -> list[str]:

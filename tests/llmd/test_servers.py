@@ -181,6 +181,15 @@ def test_the_engine_is_told_the_block_size_the_picker_counts_in():
     assert flag(container, "--block-size") == "64"
 
 
+@pytest.mark.parametrize("ranks", [1, 2, 8])
+def test_the_picker_counts_in_blocks_as_wide_as_the_engines_events(ranks):
+    split = Parallel(tensor=8, decode_context=ranks)
+    model = make_model("qwen", (make_role(parallel=split, block_size=64),))
+    made = world(make_plan(models=(model,), config=llmd(path="precise")))
+    assert f"blockSizeTokens: {64 * ranks}\n" in str([r.inputs for r in made.all("Release")]).replace("\\n", "\n")
+    assert flag(engine(made.pods()[0]), "--block-size") == "64"
+
+
 def test_the_render_service_finds_the_servers_and_nothing_else():
     made = rendered("precise", "h100")
     service = made.one("Service", "qwen-render").spec

@@ -160,6 +160,18 @@ def test_layout_arguments_bind_the_search():
     assert wide.kv_tokens > 7 * only(plan(kimi())).kv_tokens
 
 
+def test_a_router_that_cannot_hear_a_split_cache_is_told_of():
+    def said(stack, ranks, **sections):
+        found = plan(kimi(engine={"decode-context-parallel-size": ranks}), stack=stack, **sections)
+        return [w for w in found.warnings if "KV events" in w]
+
+    assert only(plan(kimi(engine={"decode-context-parallel-size": 8}))).event_block_size == 8 * 16
+    [warning] = said("dynamo", 8)
+    assert warning.startswith("kimi: Dynamo 1.6 drops KV events")
+    assert "blocks of 128 tokens, 16 announced" in warning
+    assert said("dynamo", 1) == said("llm-d", 8) == said("dynamo", 8, dynamo={"router": "least-loaded"}) == []
+
+
 def test_adapters_take_memory_from_the_cache():
     base = only(plan(llama(concurrency=1))).memory
     slots = only(plan(llama(concurrency=1, engine={"enable-lora": True, "max-loras": 8, "max-lora-rank": 64}))).memory

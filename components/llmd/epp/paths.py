@@ -24,7 +24,7 @@ class Routing:
         path: how endpoints are chosen.
         served_name: what clients ask for.
         prefill_throughput: tokens/s one replica prefills.
-        block_size: tokens of the engine's KV block.
+        block_size: tokens of a KV block as the engine tells of it.
         render_url: service that turns prompts into tokens, for the precise path.
         endpoints: most endpoints the pool can have.
         offload_tokens: tokens the host tier of one replica holds; 0 when there is none.

@@ -20,6 +20,7 @@ from headwater.plan.model import (
     Role,
     Throughput,
 )
+from headwater.plan.system_nodes import system_group
 from headwater.settings import settings_from_config
 
 WHOLE = {"h100": "p5.48xlarge", "h200": "p5en.48xlarge"}
@@ -208,6 +209,7 @@ def make_plan(
         "zones": ("us-east-2a", "us-east-2b", "us-east-2c"),
         "models": models,
         "pools": pools,
+        "system": system_group(settings, models, ("us-east-2a", "us-east-2b", "us-east-2c"), []),
         "cost": Cost(
             now=sum((p.dollars_per_hour or 0) * p.nodes_now for p in pools),
             most=sum((p.dollars_per_hour or 0) * p.nodes_max for p in pools),

@@ -13,9 +13,15 @@ from components.platform.model import MODEL_SERVICE_ACCOUNT
 from components.serving import model_labels, plain_security
 from components.serving.names import HOSTNAME, ZONE
 from headwater.plan import ModelPlan, Plan
+from headwater.plan.system_pods import rolls_in_place
 
 COMMAND = ("python3", "-m", "dynamo.frontend")
 GRACE_SECONDS = 120
+IN_PLACE = {
+    "nvidia.com/deployment-rolling-update-max-surge": "0",
+    "nvidia.com/deployment-rolling-update-max-unavailable": "1",
+}
+"""A rollout on the room the frontends have: by default one more would have to fit beside them, or it never ends."""
 
 
 def frontend(plan: Plan, model: ModelPlan, token_secret: str | None) -> Component:
@@ -53,7 +59,11 @@ def frontend(plan: Plan, model: ModelPlan, token_secret: str | None) -> Componen
     if mount := policy_mount(plan.settings.dynamo, model):
         container["volumeMounts"] = [mount]
         spec["volumes"] = [policy_volume(plan.settings.dynamo, model)]
-    template = {"metadata": {"labels": {**model_labels(model), "app.kubernetes.io/component": FRONTEND}}, "spec": spec}
+    labels = {**model_labels(model), "app.kubernetes.io/component": FRONTEND}
+    metadata: dict[str, Any] = {"labels": labels}
+    if rolls_in_place(plan.settings):
+        metadata["annotations"] = dict(IN_PLACE)
+    template = {"metadata": metadata, "spec": spec}
     return Component(name=FRONTEND, type="frontend", replicas=own.replicas, pod_template=template)
 
 

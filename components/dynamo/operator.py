@@ -18,6 +18,7 @@ from components.platform.charts import merge, release
 from components.platform.model import PlatformRefs
 from components.platform.namespaces import namespace
 from headwater.catalog.releases import charts
+from headwater.catalog.system import upstream_pod
 from headwater.plan import Plan
 from headwater.plan.dynamo_layout import orchestrator
 from headwater.plan.dynamo_layout import release as dynamo_release
@@ -47,7 +48,7 @@ def operator_values(plan: Plan, monitor_labels: Mapping[str, str], prometheus: s
 def kai_values() -> dict[str, Any]:
     """Values of KAI. Gangs below their minimum are Grove's to end; with a grace period KAI would fight it."""
     return {
-        "operator": {"replicaCount": 2},
+        "operator": {"replicaCount": upstream_pod("kai-operator").replicas},
         "global": {"leaderElection": True},
         "scheduler": {"args": {"default-staleness-grace-period": "-1s"}},
     }
@@ -55,7 +56,7 @@ def kai_values() -> dict[str, Any]:
 
 def grove_values(mirror: Mirror) -> dict[str, Any]:
     """Values of Grove: two replicas, and its helper image from the mirror, which the chart only takes as a variable."""
-    values: dict[str, Any] = {"replicaCount": 2}
+    values: dict[str, Any] = {"replicaCount": upstream_pod("grove-operator").replicas}
     if mirror.images is not None:
         image = f"{mirror.images.rstrip('/')}/ai-dynamo/grove/grove-initc:{charts()['grove'].version}"
         values = merge(values, {"deployment": {"env": [{"name": "GROVE_INIT_CONTAINER_IMAGE", "value": image}]}})

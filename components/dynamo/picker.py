@@ -14,7 +14,9 @@ from components.dynamo.model import MAIN, Component
 from components.dynamo.names import EPP, EXT_PROC_HEALTH_PORT, EXT_PROC_PORT, HTTP_PORT, SYSTEM_PORT, graph_name, ports
 from components.dynamo.router import policy_mount, policy_volume, router_variables
 from components.dynamo.worker import IMAGE_USER
+from components.quantities import requests
 from components.serving import model_labels, plain_security
+from headwater.catalog.system import own_pod
 from headwater.plan import ModelPlan, Plan
 
 SIDECAR = "frontend"
@@ -45,7 +47,7 @@ def picker(plan: Plan, model: ModelPlan, token_secret: str | None) -> Component:
         "imagePullPolicy": "IfNotPresent",
         "env": [*_token(token_secret), *({"name": name, "value": value} for name, value in sorted(values.items()))],
         "ports": ports(grpc=EXT_PROC_PORT, grpc_health=EXT_PROC_HEALTH_PORT, metrics=SYSTEM_PORT),
-        "resources": {"requests": {"cpu": "4", "memory": "8Gi"}, "limits": {"memory": "8Gi"}},
+        "resources": {"requests": requests(own_pod("dynamo-picker")), "limits": {"memory": "8Gi"}},
         "securityContext": plain_security(),
     }
     spec: dict[str, Any] = {

@@ -16,7 +16,9 @@ from components.dynamo.frontend import image_user
 from components.dynamo.images import dynamo_image
 from components.dynamo.model import MAIN, Component
 from components.dynamo.names import PLANNER, PLANNER_METRICS_PORT, SYSTEM_PORT, ports
+from components.quantities import requests
 from components.serving import model_labels, plain_security
+from headwater.catalog.system import own_pod
 from headwater.plan import ModelPlan, Plan
 from headwater.plan.dynamo_layout import most_gpus
 from headwater.settings import ModelSettings
@@ -144,7 +146,7 @@ def planner(plan: Plan, model: ModelPlan, prometheus: str | None) -> Component:
         "command": list(COMMAND),
         "args": ["--config", f"{CONFIG_FOLDER}/{CONFIG_FILE}"],
         "ports": ports(metrics=PLANNER_METRICS_PORT, system=SYSTEM_PORT),
-        "resources": {"requests": {"cpu": "1", "memory": "2Gi"}, "limits": {"memory": "4Gi"}},
+        "resources": {"requests": requests(own_pod("dynamo-planner")), "limits": {"memory": "4Gi"}},
         "securityContext": plain_security(),
         "volumeMounts": [{"name": CONFIG_VOLUME, "mountPath": CONFIG_FOLDER, "readOnly": True}],
     }

@@ -9,9 +9,9 @@ from components.dynamo.arguments import COMMAND, worker_arguments
 from components.dynamo.model import MAIN, Component, Multinode, ScalingAdapter
 from components.dynamo.names import NIXL_PORT, SYSTEM_PORT, ports
 from components.platform.model import MODEL_SERVICE_ACCOUNT
+from components.quantities import mebibytes
 from components.serving import engine_container, pod_annotations, pod_labels, pod_spec
 from components.serving.probes import STARTUP_PERIOD, startup_failures
-from components.serving.quantities import mebibytes
 from components.serving.security import USER
 from components.serving.weights import MODELS
 from headwater.plan import ModelPlan, Plan, Role

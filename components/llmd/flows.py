@@ -12,7 +12,6 @@ from components.llmd.epp import KV_EVENTS_PORT, KV_REPLAY_PORT
 from components.llmd.labels import pool_labels
 from components.llmd.ports import ports
 from components.llmd.router import EXT_PROC_PORT, METRICS_PORT, PROXY_PORT, picker_service
-from components.llmd.tiers import mooncake_wanted
 from components.serving import MODEL_LABEL
 from components.serving.flows import (
     EVERYWHERE_BUT_METADATA,
@@ -26,6 +25,7 @@ from components.serving.flows import (
     tcp,
 )
 from headwater.plan import ModelPlan, Plan
+from headwater.plan.llmd_paths import mooncake_wanted
 from headwater.settings.llmd import RoutingPath
 
 __all__ = [

@@ -8,12 +8,14 @@ from typing import Any
 import yaml
 
 from components.llmd.exposure import LOAD_BALANCER_CLASS, Exposure
+from components.quantities import requests
 from headwater.catalog.releases import charts
+from headwater.catalog.system import own_pod, upstream_pod
 
 GATEWAY_NAME = "inference-gateway"
 ENVOY_CONTROLLER = "gateway.envoyproxy.io/gatewayclass-controller"
-PROXY_RESOURCES = {"requests": {"cpu": "1", "memory": "1Gi"}, "limits": {"memory": "4Gi"}}
-PROXY_REPLICAS = 2
+PROXY_RESOURCES = {"requests": requests(own_pod("gateway-proxy")), "limits": {"memory": "4Gi"}}
+PROXY_REPLICAS = own_pod("gateway-proxy").replicas
 
 
 def envoy_gateway_values() -> dict[str, Any]:
@@ -26,7 +28,7 @@ def envoy_gateway_values() -> dict[str, Any]:
     return {
         "crds": {"gatewayAPI": {"safeUpgradePolicy": {"enabled": False}}},
         "podDisruptionBudget": {"minAvailable": 1},
-        "deployment": {"replicas": 2},
+        "deployment": {"replicas": upstream_pod("envoy-gateway").replicas},
         "config": {
             "envoyGateway": {
                 "extensionApis": {"enableBackend": True},
@@ -49,10 +51,11 @@ def envoy_gateway_values() -> dict[str, Any]:
 
 def agentgateway_values(monitored: bool) -> dict[str, Any]:
     """Values of agentgateway; its proxies are monitored in every namespace."""
+    own = own_pod("agentgateway")
     return {
         "inferenceExtension": {"enabled": True},
-        "controller": {"replicaCount": 2},
-        "resources": {"requests": {"cpu": "100m", "memory": "256Mi"}, "limits": {"memory": "1Gi"}},
+        "controller": {"replicaCount": own.replicas},
+        "resources": {"requests": requests(own), "limits": {"memory": "1Gi"}},
         "monitoring": {"enabled": monitored, "proxy": {"namespaceSelector": {"any": True}}},
     }
 
@@ -104,7 +107,7 @@ def envoy_proxy_spec(access: Exposure) -> dict[str, Any]:
 
 def istiod_values() -> dict[str, Any]:
     """Values of Istio's control plane: InferencePools known, nothing injected anywhere."""
-    return {"env": {"ENABLE_GATEWAY_API_INFERENCE_EXTENSION": "true"}, "autoscaleMin": 2}
+    return {"env": {"ENABLE_GATEWAY_API_INFERENCE_EXTENSION": "true"}, "autoscaleMin": upstream_pod("istiod").replicas}
 
 
 def istio_overlays(access: Exposure) -> dict[str, str]:

@@ -33,13 +33,12 @@ from components.llmd.tiers import (
     mooncake_labels,
     mooncake_master,
     mooncake_name,
-    mooncake_wanted,
 )
 from components.llmd.workloads import deployment, disaggregated_set, elastic, leader_worker_set
 from components.platform.model import PlatformRefs
 from components.serving import ROLE_LABEL, SERVED_MODEL, model_labels, workload_name
 from headwater.plan import ModelPlan, Plan, Role
-from headwater.plan.llmd_paths import routing_path
+from headwater.plan.llmd_paths import mooncake_wanted, routing_path
 
 SCALED = ("spec.replicas",)
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import math
 from typing import Any
 
 import pulumi
@@ -15,10 +14,12 @@ from components.llmd.ports import ports
 from components.llmd.routing import routing_of
 from components.platform.charts import release
 from components.platform.model import PlatformRefs
+from components.quantities import cpu, requests
 from components.serving import image
-from components.serving.quantities import cpu
+from headwater.catalog.system import own_pod
 from headwater.plan import ModelPlan, Plan
 from headwater.plan.llmd_paths import routing_path
+from headwater.plan.system_pods import picker_millis
 
 CONFIG_FILE = "epp.yaml"
 CONFIG_HASH = "headwater/config-hash"
@@ -26,9 +27,6 @@ PROXY_PORT = 8081
 METRICS_PORT = 9090
 EXT_PROC_PORT = 9002
 
-BASE_MILLIS = 1500
-MILLIS_PER_SERVER = 75
-"""Idle cost of scraping one server every 50 ms, 1/1000 cores; llm-d measured 7.5 cores for 100 servers."""
 PREDICTOR_WORKERS = "4"
 
 
@@ -40,15 +38,6 @@ def router_name(model: ModelPlan) -> str:
 def picker_service(model: ModelPlan) -> str:
     """Name of the picker's Service, Deployment and ConfigMap."""
     return f"{router_name(model)}-epp"
-
-
-def picker_millis(plan: Plan, model: ModelPlan) -> int:
-    """CPU request of the picker, 1/1000 cores: a floor, and a share for each server it watches."""
-    asked = plan.settings.llmd.picker.cpu
-    if asked is not None:
-        return round(asked * 1000)
-    servers = sum(role.replicas_max for role in model.roles)
-    return math.ceil((BASE_MILLIS + MILLIS_PER_SERVER * servers) / 100) * 100
 
 
 def router_values(plan: Plan, model: ModelPlan, platform: PlatformRefs) -> dict[str, Any]:
@@ -99,7 +88,7 @@ def _picker(plan: Plan, model: ModelPlan, config: EndpointPickerConfig) -> dict[
         "pluginsCustomConfig": {CONFIG_FILE: text},
         "podAnnotations": {CONFIG_HASH: hashlib.sha256(text.encode()).hexdigest()[:16]},
         "resources": {
-            "requests": {"cpu": cpu(picker_millis(plan, model)), "memory": f"{memory}Gi"},
+            "requests": {"cpu": cpu(picker_millis(plan.settings, model)), "memory": f"{memory}Gi"},
             "limits": {"memory": f"{memory * 2}Gi"},
         },
     }
@@ -119,7 +108,7 @@ def _predictor() -> dict[str, Any]:
         "enabled": True,
         "predictionServers": {
             "count": 1,
-            "resources": {"requests": {"cpu": "2", "memory": "4Gi"}, "limits": {"cpu": "4", "memory": "8Gi"}},
+            "resources": {"requests": requests(own_pod("latency-predictor")), "limits": {"cpu": "4", "memory": "8Gi"}},
             "config": {"UVICORN_WORKERS": PREDICTOR_WORKERS},
         },
     }
@@ -140,7 +129,7 @@ def _proxy(plan: Plan, model: ModelPlan) -> dict[str, Any]:
             "volumes": [
                 {"name": "config", "configMap": {"name": name, "items": [{"key": "envoy.yaml", "path": "envoy.yaml"}]}}
             ],
-            "resources": {"requests": {"cpu": "1", "memory": "1Gi"}, "limits": {"memory": "4Gi"}},
+            "resources": {"requests": requests(own_pod("standalone-proxy")), "limits": {"memory": "4Gi"}},
         },
     }
 

@@ -11,7 +11,9 @@ from typing import Any, NamedTuple
 from components.llmd.ports import ports
 from components.llmd.router import picker_service, router_name
 from components.llmd.workloads import elastic
+from components.quantities import requests
 from components.serving import workload_name
+from headwater.catalog.system import own_pod
 from headwater.plan import ModelPlan, Role
 from headwater.settings.llmd import Autoscaling, RoutingPath
 
@@ -174,10 +176,11 @@ def adapter_values(prometheus: str) -> dict[str, Any]:
     host, _, port = prometheus.removeprefix("http://").partition(":")
     running, waiting = (f"vllm:num_requests_{what}{{<<.LabelMatchers>>}}" for what in ("running", "waiting"))
     query = f"sum({running} + {waiting}) by (<<.GroupBy>>)"
+    own = own_pod("prometheus-adapter")
     return {
         "prometheus": {"url": f"http://{host}", "port": int(port or 80)},
-        "replicas": 2,
-        "resources": {"requests": {"cpu": "100m", "memory": "256Mi"}, "limits": {"memory": "512Mi"}},
+        "replicas": own.replicas,
+        "resources": {"requests": requests(own), "limits": {"memory": "512Mi"}},
         "rules": {
             "default": False,
             "custom": [

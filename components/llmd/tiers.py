@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from components.quantities import gibibytes, requests
 from components.serving import image, model_labels, plain_security
-from components.serving.quantities import gibibytes
+from headwater.catalog.system import own_pod
 from headwater.plan import ModelPlan, Plan, Role
 from headwater.settings.llmd import KvTier
 
@@ -84,11 +85,6 @@ def mooncake_name(model: ModelPlan) -> str:
     return f"{model.name}-mooncake"
 
 
-def mooncake_wanted(model: ModelPlan, tier: KvTier) -> bool:
-    """Whether the model needs a Mooncake master."""
-    return tier.engine == "mooncake" and any(role.offload_gib > 0 for role in model.roles)
-
-
 def mooncake_config(model: ModelPlan, namespace: str) -> str:
     """The configuration every rank reads. TCP: Mooncake's RDMA was never seen to work over EFA."""
     role = next(r for r in model.roles if r.offload_gib > 0)
@@ -110,7 +106,7 @@ def mooncake_labels(model: ModelPlan) -> dict[str, str]:
 
 def mooncake_master(plan: Plan, model: ModelPlan) -> Named:
     """Spec of the master's Deployment. It only keeps the index; blocks stay in the servers' memory."""
-    labels = mooncake_labels(model)
+    labels, own = mooncake_labels(model), own_pod("mooncake-master")
     container = {
         "name": "master",
         "image": image(plan, "mooncake-master"),
@@ -120,11 +116,11 @@ def mooncake_master(plan: Plan, model: ModelPlan) -> Named:
             {"name": "metrics", "containerPort": MOONCAKE_METRICS, "protocol": "TCP"},
         ],
         "readinessProbe": {"tcpSocket": {"port": "rpc"}, "periodSeconds": 5, "timeoutSeconds": 2},
-        "resources": {"requests": {"cpu": "1", "memory": "2Gi"}, "limits": {"memory": "8Gi"}},
+        "resources": {"requests": requests(own), "limits": {"memory": "8Gi"}},
         "securityContext": plain_security(),
     }
     return {
-        "replicas": 1,
+        "replicas": own.replicas,
         "selector": {"matchLabels": labels},
         "strategy": {"type": "Recreate"},
         "template": {

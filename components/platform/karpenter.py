@@ -14,6 +14,8 @@ from components.platform.iam import PodRole, node_role
 from components.platform.interruption import Interruption
 from components.platform.karpenter_iam import karpenter_policies
 from components.platform.site import Policy, Site
+from components.quantities import requests
+from headwater.catalog.system import own_pod
 from headwater.plan import Plan
 
 NODE_POLICIES = (
@@ -32,9 +34,10 @@ def node_role_name(cluster: str) -> str:
 
 def karpenter_values(plan: Plan) -> dict[str, Any]:
     """Chart values of the controller."""
-    resources = {"cpu": "1", "memory": "1Gi"}
+    own = own_pod("karpenter")
+    resources = requests(own)
     return {
-        "replicas": 2,
+        "replicas": own.replicas,
         "serviceAccount": {"name": SERVICE_ACCOUNT},
         "settings": {
             "clusterName": plan.cluster_name,

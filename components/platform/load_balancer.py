@@ -12,6 +12,8 @@ from components.platform.charts import platform_release
 from components.platform.iam import PodRole
 from components.platform.load_balancer_iam import load_balancer_policies
 from components.platform.site import Site, default_tags
+from components.quantities import requests
+from headwater.catalog.system import own_pod
 from headwater.plan import Plan
 
 SERVICE_ACCOUNT = "aws-load-balancer-controller"
@@ -23,11 +25,12 @@ def load_balancer_values(plan: Plan, vpc_id: pulumi.Input[str]) -> dict[str, Any
     It takes only the Services that name its class: as the default for all of them, no Service at all could be made
     while it is down.
     """
+    own = own_pod("aws-load-balancer-controller")
     return {
         "clusterName": plan.cluster_name,
         "region": plan.region,
         "vpcId": vpc_id,
-        "replicaCount": 2,
+        "replicaCount": own.replicas,
         "serviceAccount": {"create": True, "name": SERVICE_ACCOUNT},
         "enableServiceMutatorWebhook": False,
         "defaultTargetType": "ip",
@@ -36,7 +39,7 @@ def load_balancer_values(plan: Plan, vpc_id: pulumi.Input[str]) -> dict[str, Any
         "enableWaf": False,
         "enableWafv2": False,
         "defaultTags": default_tags(plan),
-        "resources": {"requests": {"cpu": "100m", "memory": "256Mi"}, "limits": {"memory": "512Mi"}},
+        "resources": {"requests": requests(own), "limits": {"memory": "512Mi"}},
     }
 
 

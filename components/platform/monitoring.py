@@ -12,7 +12,9 @@ from components.platform.charts import platform_release
 from components.platform.gpu_alerts import NODE_LABELS
 from components.platform.namespaces import namespace
 from components.platform.site import Site
+from components.quantities import requests
 from headwater.catalog.releases import charts
+from headwater.catalog.system import own_pod
 from headwater.settings.platform import Observability
 
 CHART = "kube-prometheus-stack"
@@ -53,7 +55,7 @@ def prometheus_values(settings: Observability, storage_class: str) -> dict[str, 
                 "storageSpec": {"volumeClaimTemplate": {"spec": _claim(storage_class, VOLUME_GIB)}},
                 # Claims go with the release, or their volumes would be billed after it.
                 "persistentVolumeClaimRetentionPolicy": {"whenDeleted": "Delete", "whenScaled": "Retain"},
-                "resources": {"requests": {"cpu": "500m", "memory": "2Gi"}, "limits": {"memory": "8Gi"}},
+                "resources": {"requests": requests(own_pod("prometheus")), "limits": {"memory": "8Gi"}},
             }
         },
         "grafana": {

@@ -11,7 +11,9 @@ import pulumi_kubernetes as k8s
 from components.platform.charts import platform_release
 from components.platform.namespaces import namespace
 from components.platform.site import Site
+from components.quantities import requests
 from headwater.catalog.releases import charts
+from headwater.catalog.system import own_pod, upstream_pod
 from headwater.plan import Plan
 
 ANYWHERE = [{"operator": "Exists"}]
@@ -47,9 +49,10 @@ def efa_plugin_values() -> dict[str, Any]:
 
 def lws_values(plan: Plan) -> dict[str, Any]:
     """Two replicas; the webhook for DisaggregatedSet when a model is split into prefill and decode."""
+    own = own_pod("lws")
     return {
-        "replicaCount": 2,
-        "resources": {"requests": {"cpu": "500m", "memory": "512Mi"}},
+        "replicaCount": own.replicas,
+        "resources": {"requests": requests(own)},
         "enableDisaggregatedSet": any(model.disaggregated for model in plan.models),
     }
 
@@ -57,7 +60,7 @@ def lws_values(plan: Plan) -> dict[str, Any]:
 def keda_values() -> dict[str, Any]:
     """Two operators; the CRDs outlive an uninstall, or every ScaledObject would go with it."""
     return {
-        "operator": {"replicaCount": 2},
+        "operator": {"replicaCount": upstream_pod("keda-operator").replicas},
         "crds": {"additionalAnnotations": {"helm.sh/resource-policy": "keep"}},
     }
 

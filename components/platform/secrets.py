@@ -13,6 +13,7 @@ from components.platform.iam import PodRole
 from components.platform.namespaces import namespace
 from components.platform.site import Policy, Site, document
 from headwater.catalog.releases import charts
+from headwater.catalog.system import upstream_pod
 from headwater.settings.weights import HuggingFace
 
 TOKEN_SECRET, TOKEN_KEY = "hugging-face", "HF_TOKEN"
@@ -41,7 +42,7 @@ def read_secret_policy(secret_arn: str) -> Policy:
 def external_secrets_values(monitored: bool) -> dict[str, Any]:
     """Two controllers with a leader; the CRDs outlive an uninstall; viewers of a namespace do not see the stores."""
     return {
-        "replicaCount": 2,
+        "replicaCount": upstream_pod("external-secrets").replicas,
         "leaderElect": True,
         "crds": {"annotations": {"helm.sh/resource-policy": "keep"}},
         "rbac": {"aggregateToView": False, "aggregateToEdit": False},

@@ -10,7 +10,6 @@ import pulumi_aws as aws
 from components.platform.iam import node_role
 from components.platform.network import NetworkRefs
 from components.platform.site import Site, default_tags
-from headwater.catalog.instances import system_instances
 from headwater.catalog.releases import kubernetes_versions
 
 ROOT_GIB = 100
@@ -39,7 +38,9 @@ class SystemNodes(pulumi.ComponentResource):
         opts: pulumi.ResourceOptions | None = None,
     ) -> None:
         super().__init__("headwater:platform:SystemNodes", name, {}, opts)
-        settings = site.plan.settings.system_nodes
+        group = site.plan.system
+        if group is None:
+            raise ValueError("an existing cluster brings its own system nodes")
         role, attached = node_role(name, site, MANAGED, physical_name=None, parent=self)
         tags = default_tags(site.plan) | {"Name": f"{site.cluster}-system"}
         template = aws.ec2.LaunchTemplate(
@@ -68,12 +69,13 @@ class SystemNodes(pulumi.ComponentResource):
             node_role_arn=role.arn,
             subnet_ids=network.system,
             ami_type="AL2023_x86_64_STANDARD",
-            instance_types=list(settings.instances or system_instances()),
+            instance_types=list(group.instances),
             version=site.plan.kubernetes,
             release_version=kubernetes_versions()[site.plan.kubernetes].node_release,
             capacity_type="ON_DEMAND",
+            # Desired follows min: AWS refuses a min above it, so a kept older value would end every growth.
             scaling_config=aws.eks.NodeGroupScalingConfigArgs(
-                min_size=settings.min, desired_size=settings.min, max_size=settings.max
+                min_size=group.nodes, desired_size=group.nodes, max_size=group.nodes_max
             ),
             update_config=aws.eks.NodeGroupUpdateConfigArgs(max_unavailable=1),
             node_repair_config=aws.eks.NodeGroupNodeRepairConfigArgs(enabled=True),
@@ -84,7 +86,6 @@ class SystemNodes(pulumi.ComponentResource):
             opts=pulumi.ResourceOptions(
                 parent=self,
                 depends_on=[*attached, *after, *network.ready],
-                ignore_changes=["scalingConfig.desiredSize"],
             ),
         )
         self.register_outputs({})

@@ -15,10 +15,12 @@ import pulumi_kubernetes as k8s
 
 from components.platform.model import MIRROR_SERVICE_ACCOUNT, PlatformRefs
 from components.platform.storage import storage_class_name
+from components.quantities import requests
 from components.serving.flows import EVERYWHERE_BUT_METADATA, POD_IDENTITY, dns, tcp
 from components.serving.images import engine_image, image
 from components.serving.security import USER, plain_security
 from components.serving.weights import COMPLETE
+from headwater.catalog.system import own_pod
 from headwater.plan import Plan
 from headwater.plan.mirror import MirrorCopy, mirror_copies
 
@@ -52,7 +54,7 @@ def _container(name: str, reference: str, command: list[str], env: dict[str, Any
         "image": reference,
         "command": command,
         "env": [*found, {"name": "HOME", "value": "/tmp"}],
-        "resources": {"requests": {"cpu": "500m", "memory": "1Gi"}, "limits": {"memory": memory}},
+        "resources": {"requests": requests(own_pod("weights-copy")), "limits": {"memory": memory}},
         "securityContext": plain_security(),
         "volumeMounts": [{"name": "weights", "mountPath": WORK}],
     }

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from components.serving.quantities import cpu, gibibytes, mebibytes
+from components.quantities import cpu, gibibytes, mebibytes
 from headwater.plan import Role
 
 GPU = "nvidia.com/gpu"

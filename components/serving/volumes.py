@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from components.quantities import mebibytes
 from components.serving.environment import CACHE
-from components.serving.quantities import mebibytes
 from headwater.plan import Role
 
 Volume = dict[str, Any]

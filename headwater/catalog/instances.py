@@ -54,9 +54,3 @@ class Instance(Fact):
 def load_instances() -> dict[str, Instance]:
     """Every GPU instance type, by EC2 name."""
     return {name: Instance(name=name, **entry) for name, entry in load_yaml("instances")["instances"].items()}
-
-
-@lru_cache(maxsize=1)
-def system_instances() -> tuple[str, ...]:
-    """Default types of the system node group, in order of preference."""
-    return tuple(load_yaml("instances")["system"]["instances"])

@@ -10,7 +10,7 @@ from rich.text import Text
 
 from headwater.catalog.instances import load_instances
 from headwater.cli.places import wide
-from headwater.plan import ModelPlan, Plan, Pool, Role
+from headwater.plan import ModelPlan, Plan, Pool, Role, SystemGroup
 
 Line = Text | Table
 MONEY = "bold"
@@ -132,6 +132,8 @@ def _nodes(plan: Plan) -> Iterator[Text]:
     yield Text.assemble(("NODES", "bold"), f"  {_plural(now, 'GPU node')} now, at most {most}   ·   ", *_cost(plan))
     for pool in plan.pools:
         yield Text(f"  {pool.name}: {_pool(pool)}")
+    if plan.system is not None:
+        yield Text(f"  system: {_system(plan.system)}")
 
 
 def _pool(pool: Pool) -> str:
@@ -146,6 +148,13 @@ def _pool(pool: Pool) -> str:
     if pool.warm:
         parts.append(f"{_plural(pool.warm, 'node')} kept warm")
     return ", ".join(parts)
+
+
+def _system(group: SystemGroup) -> str:
+    return (
+        f"{group.nodes} × {' or '.join(group.instances)}, at most {group.nodes_max}, for {group.cpu_millis / 1000:.1f} "
+        f"CPU and {group.memory_mib / 1024:.0f} GiB that the platform and {group.demanding} ask"
+    )
 
 
 def _cost(plan: Plan) -> Iterable[str | tuple[str, str]]:

@@ -16,6 +16,7 @@ from headwater.plan.model import (
     Role,
     Throughput,
 )
+from headwater.plan.system_model import SystemGroup
 
 __all__ = [
     "Alternative",
@@ -30,6 +31,7 @@ __all__ = [
     "Range",
     "ReservationPlan",
     "Role",
+    "SystemGroup",
     "Throughput",
     "build_plan",
 ]

@@ -27,6 +27,7 @@ from headwater.plan.roles import model_plan
 from headwater.plan.site import Supply, network_zones, supply
 from headwater.plan.stacks import STACKS, candidate_stacks, resolve_stack
 from headwater.plan.subject import Subject, read_subject
+from headwater.plan.system_nodes import system_group
 from headwater.refusal import Fault, Refusal, did_you_mean
 from headwater.settings import Settings
 from headwater.settings.stack import ACCELERATORS, SECTIONS
@@ -89,6 +90,7 @@ def build_plan(
     ground, zones = _ground(settings, day, project, calibrations, faults)
     models, pools = _place(ground, _choices(ground, faults), faults)
     faults += platform_faults(settings, zones, pools)
+    system = system_group(settings, models, zones, faults)
     if faults:
         raise Refusal(_in_order(faults))
     stack, why = resolve_stack(settings, models)
@@ -106,7 +108,8 @@ def build_plan(
         zones=zones,
         models=models,
         pools=pools,
-        cost=cost(settings, pools),
+        system=system,
+        cost=cost(settings, pools, system),
         warnings=notices(settings, models, pools, ground.supplies, day, stack=stack),
         settings=settings,
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from headwater.plan.model import ModelPlan, Role
-from headwater.settings.llmd import Llmd, RoutingPath
+from headwater.settings.llmd import KvTier, Llmd, RoutingPath
 
 
 def routing_path(settings: Llmd, model: ModelPlan) -> RoutingPath:
@@ -31,3 +31,8 @@ def offload_tokens(role: Role) -> int:
     if role.offload_gib <= 0 or gpu_gib <= 0:
         return 0
     return int(role.kv_tokens * role.offload_gib / gpu_gib)
+
+
+def mooncake_wanted(model: ModelPlan, tier: KvTier) -> bool:
+    """Whether the model needs a Mooncake master."""
+    return tier.engine == "mooncake" and any(role.offload_gib > 0 for role in model.roles)

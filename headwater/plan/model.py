@@ -5,20 +5,14 @@ from __future__ import annotations
 import datetime as dt
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict
-
+from headwater.plan.decided import Decided
+from headwater.plan.system_model import SystemGroup
 from headwater.settings import Settings
 
 GIB = 2**30
 StackName = Literal["llm-d", "dynamo"]
 RoleName = Literal["serve", "prefill", "decode"]
 Origin = Literal["plan", "model", "user"]
-
-
-class Decided(BaseModel):
-    """A frozen part of the plan."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
 
 class Range(Decided):
@@ -330,6 +324,7 @@ class Plan(Decided):
         vllm: engine version of that stack.
         kubernetes: minor version.
         zones: zones of the network, in order.
+        system: the system node group; None on an existing cluster, which brings its own nodes.
         warnings: what the reader must not miss.
         settings: the stack file, for what components pass through unchanged.
     """
@@ -344,6 +339,7 @@ class Plan(Decided):
     zones: tuple[str, ...]
     models: tuple[ModelPlan, ...]
     pools: tuple[Pool, ...]
+    system: SystemGroup | None
     cost: Cost
     warnings: tuple[str, ...]
     settings: Settings

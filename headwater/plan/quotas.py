@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from headwater.catalog.instances import load_instances
 from headwater.catalog.quotas import Quota, load_quotas
-from headwater.catalog.source import load_yaml
+from headwater.catalog.system import system_types
 from headwater.plan.model import Plan, Pool
 
 INTERFACES_OF_A_NODE = 2
@@ -24,9 +24,8 @@ class Need:
 def needs(plan: Plan) -> tuple[Need, ...]:
     """The quotas of a plan, at the most replicas, in a fixed order; those of which nothing is used are left out."""
     quotas, settings = load_quotas(), plan.settings
-    made = settings.cluster.existing is None
-    system = settings.system_nodes.max if made else 0
-    vcpus = int(load_yaml("instances")["system"]["vcpus"])
+    system = 0 if plan.system is None else plan.system.nodes_max
+    vcpus = 0 if plan.system is None else max(system_types()[name].vcpus for name in plan.system.instances)
     addresses = 0
     if settings.network.vpc is None and settings.network.endpoints == "standard":
         zones = {*plan.zones, *(zone for pool in plan.pools for zone in pool.zones)}
@@ -34,7 +33,7 @@ def needs(plan: Plan) -> tuple[Need, ...]:
     interfaces = sum(p.nodes_max * (p.efa + INTERFACES_OF_A_NODE) for p in plan.pools)
     amounts = {
         "p-instances": sum(_on_demand_nodes(p) * load_instances()[p.instances[0]].vcpus for p in plan.pools),
-        "standard-instances": 0 if settings.system_nodes.instances else system * vcpus,
+        "standard-instances": system * vcpus,
         "elastic-ips": addresses,
         "network-interfaces": interfaces + system * INTERFACES_OF_A_NODE,
     }

@@ -13,6 +13,7 @@ def waiting(settings: Settings, stack: StackName, models: Sequence[ModelPlan]) -
     """A line for the keys that nothing reads while ``stack`` serves.
 
     ``headwater:llmd.gateway`` names the controller of Dynamo's Gateway too, where there is one.
+    System nodes have room for either stack, so requests and replicas of the one that waits are counted there.
 
     Args:
         settings: the stack file.

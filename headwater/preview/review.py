@@ -137,6 +137,18 @@ def _rows(before: Model, after: Model) -> Iterator[str]:
             if old != new and not (whole and fact.rpartition(": ")[2].startswith(DETAILS)):
                 yield _row(name if first else "", fact, old, new)
                 first = False
+    for fact, of in (("system nodes", _system), ("platform, $/h", _platform)):
+        if before and after and of(before) != of(after):
+            yield _row("*all*", fact, of(before), of(after))
+
+
+def _system(plan: Model) -> str:
+    group = plan.get("system")
+    return f"{group['nodes']} × {' or '.join(group['instances'])}" if group else ""
+
+
+def _platform(plan: Model) -> str:
+    return f"{plan['cost']['platform']:,.2f}"
 
 
 def _row(model: str, title: str, old: str, new: str) -> str:

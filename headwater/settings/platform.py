@@ -1,8 +1,7 @@
-"""Where it runs: cluster, network, GPU capacity, access."""
+"""Where it runs: cluster, network, access."""
 
 from __future__ import annotations
 
-import datetime as dt
 import ipaddress
 import re
 from typing import Annotated, Any, Literal
@@ -11,9 +10,6 @@ from pydantic import BeforeValidator, Field, field_validator, model_validator
 from pydantic.alias_generators import to_camel
 
 from headwater.settings.base import Frozen, Version, arn_of
-
-Buy = Literal["reserved", "onDemand", "spot"]
-
 
 Arn = Annotated[str, Field(pattern=r"^arn:aws[a-z-]*:[a-z0-9-]+:[a-z0-9-]*:\d{0,12}:.+$")]
 Zone = Annotated[str, Field(pattern=r"^[a-z]{2}(-[a-z]+)+-\d[a-z]$")]
@@ -184,70 +180,6 @@ class Network(Frozen):
         return self
 
 
-class Reservation(Frozen):
-    """Capacity already bought: an On-Demand Capacity Reservation or a Capacity Block.
-
-    Attributes:
-        id: ``cr-...``.
-        ends: when it ends, UTC; a Capacity Block always has an end.
-        kind: ``odcr`` or ``block``.
-        zone: where it is.
-        instances: how many instances it holds.
-        instance: their type, where the accelerator allows several.
-    """
-
-    id: Annotated[str, Field(pattern=r"^cr-[0-9a-f]+$")]
-    ends: dt.datetime | None = None
-    kind: Literal["odcr", "block"] = "odcr"
-    zone: Zone | None = None
-    instances: Annotated[int | None, Field(ge=1)] = None
-    instance: str | None = None
-
-    @model_validator(mode="after")
-    def _block_ends(self) -> Reservation:
-        if self.kind == "block" and self.ends is None:
-            raise ValueError("a Capacity Block has an end; say when, as `ends: 2027-01-31T11:30:00Z`")
-        if self.ends is not None and self.ends.tzinfo is None:
-            raise ValueError("`ends` needs its time zone: 2027-01-31T11:30:00Z")
-        return self
-
-
-class Capacity(Frozen):
-    """What may be bought of one accelerator.
-
-    Attributes:
-        instances: EC2 instance types, exact; default is all the catalogue has for the accelerator in the region.
-        buy: in order of preference.
-        zones: where; a pool of multi-node groups uses the first only.
-        max_gpus: upper bound of GPUs at once, all models together; default is what the plan needs at its largest.
-        reservations: what is already paid for.
-        warm: nodes kept though empty.
-    """
-
-    instances: Annotated[tuple[str, ...] | None, Field(min_length=1)] = None
-    buy: Annotated[tuple[Buy, ...], Field(min_length=1)] = ("onDemand",)
-    zones: Annotated[tuple[Zone, ...] | None, Field(min_length=1)] = None
-    max_gpus: Annotated[int | None, Field(ge=1)] = None
-    reservations: tuple[Reservation, ...] = ()
-    warm: Annotated[int, Field(ge=0)] = 0
-
-    @model_validator(mode="after")
-    def _reserved(self) -> Capacity:
-        reserved = [reservation.id for reservation in self.reservations]
-        for key, words in (("buy", self.buy), ("instances", self.instances), ("zones", self.zones),
-                           ("reservations", reserved)):  # fmt: skip
-            for word in words or ():
-                if list(words or ()).count(word) > 1:
-                    raise ValueError(f"`{key}` names {word} twice; keep one")
-        if "reserved" in self.buy and not self.reservations:
-            raise ValueError("`buy: [reserved]` needs `reservations`: Karpenter never matches an open reservation")
-        if self.reservations and "reserved" not in self.buy:
-            raise ValueError(
-                "a reservation is listed but `buy` does not say `reserved`: it would be paid for and unused"
-            )
-        return self
-
-
 class Gateway(Frozen):
     """How clients reach the models.
 
@@ -291,26 +223,6 @@ class Mirror(Frozen):
     charts: str | None = None
     images: Annotated[str | None, Field(pattern=r"^[a-z0-9][a-z0-9.-]*(:\d+)?(/[a-z0-9][a-z0-9._-]*)*$")] = None
     manifests: str | None = None
-
-
-class SystemNodes(Frozen):
-    """The managed node group that runs controllers and routers, never models.
-
-    Attributes:
-        instances: EC2 types; default from the catalogue.
-        min: nodes, over two zones or more.
-        max: nodes.
-    """
-
-    instances: Annotated[tuple[str, ...] | None, Field(min_length=1)] = None
-    min: Annotated[int, Field(ge=2)] = 2
-    max: Annotated[int, Field(ge=2)] = 6
-
-    @model_validator(mode="after")
-    def _ordered(self) -> SystemNodes:
-        if self.max < self.min:
-            raise ValueError(f"max {self.max} is below min {self.min}")
-        return self
 
 
 class Observability(Frozen):

@@ -8,16 +8,15 @@ from pydantic import Field, field_validator, model_validator
 
 from headwater.refusal import did_you_mean
 from headwater.settings.base import Frozen
+from headwater.settings.capacity import Capacity, SystemNodes
 from headwater.settings.dynamo import Dynamo
 from headwater.settings.llmd import Llmd
 from headwater.settings.platform import (
-    Capacity,
     Cluster,
     Gateway,
     Mirror,
     Network,
     Observability,
-    SystemNodes,
     Tags,
 )
 from headwater.settings.serving import Serving

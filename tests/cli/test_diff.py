@@ -86,6 +86,16 @@ def test_a_new_model_is_told_in_few_rows(run, variant):
     assert not [row for row in rows if "`--max-model-len`" in row and "–" in row]
 
 
+def test_more_pods_on_system_nodes_show_their_nodes_and_their_price(run, variant):
+    file = variant(
+        "staging", ("  headwater:capacity:", "  headwater:dynamo: {frontend: {replicas: 4}}\n  headwater:capacity:")
+    )
+    out = run("diff", "staging", file).out
+    assert "| *all* | system nodes | 4 × m7i.2xlarge or m6i.2xlarge | 8 × m7i.2xlarge or m6i.2xlarge |" in out
+    assert "| *all* | platform, $/h | 1.71 | 3.33 |" in out
+    assert "cost unchanged" in out.splitlines()[0]
+
+
 def test_losing_protection_is_a_risk(run, variant):
     file = variant("prod", ("    protect: true\n", ""))
     assert "loses its protection" in run("diff", "prod", file).out

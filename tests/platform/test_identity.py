@@ -128,7 +128,8 @@ def test_quotas_follow_from_the_plan():
     nodes = {pool.name: pool.nodes_max for pool in plan.pools}
     assert wanted["L-417A185B"] == nodes["h100-node"] * 192 + nodes["h100-part"] * 16
     assert wanted["L-0263D0A3"] == 1
-    assert wanted["L-DF5E4CA3"] == nodes["h100-node"] * 34 + nodes["h100-part"] * 2 + 12
+    assert wanted["L-DF5E4CA3"] == nodes["h100-node"] * 34 + nodes["h100-part"] * 2 + plan.system.nodes_max * 2
+    assert wanted["L-1216C47A"] == plan.system.nodes_max * 8
 
 
 @pytest.mark.parametrize(

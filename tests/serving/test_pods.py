@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from components.quantities import cpu, gibibytes, mebibytes
 from components.serving import (
     affinity,
     container_security,
@@ -22,7 +23,6 @@ from components.serving import (
 )
 from components.serving.prepull import pool_images, prepull_spec
 from components.serving.priority import priority_classes
-from components.serving.quantities import cpu, gibibytes, mebibytes
 from headwater.catalog.releases import engines, images
 from headwater.plan import Parallel
 from tests.factories import disaggregated_model, make_model, make_plan, make_role, multi_node_model

@@ -53,9 +53,8 @@ class Harness:
             subnet["SubnetId"]: subnet["AvailabilityZone"]
             for subnet in self.world.aws.client("ec2").describe_subnets()["Subnets"]
         }
-        subnets, kind = inputs["subnetIds"], (inputs.get("instanceTypes") or ["m7i.large"])[0]
-        shape = self.world.aws.client("ec2").describe_instance_types(InstanceTypes=[kind])["InstanceTypes"][0]
-        count = int(inputs.get("scalingConfig", {}).get("minSize", 2))
+        subnets, kind = inputs["subnetIds"], inputs["instanceTypes"][0]
+        count = int(inputs["scalingConfig"]["minSize"])
         for index in range(count):
             name = f"{group.replace(':', '-').lower()}-{index}"
             if self.world.kube.get("v1", "Node", name) is not None:
@@ -63,7 +62,7 @@ class Harness:
             labels = inputs.get("labels", {}) | {"eks.amazonaws.com/nodegroup": group.split(":")[1]}
             zone = zones[subnets[index % len(subnets)]]
             node = system_node(
-                name, zone=zone, shape=shape, labels=labels | {"judges.headwater/group": name.rsplit("-", 1)[0]}
+                name, zone=zone, instance_type=kind, labels=labels | {"judges.headwater/group": name.rsplit("-", 1)[0]}
             )
             self.world.kube.create(node)
             self.world.kube.patch(node, {"status": node["status"]}, status=True)

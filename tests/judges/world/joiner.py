@@ -9,6 +9,8 @@ from typing import Any
 
 import yaml
 
+from headwater.catalog.system import system_types
+
 from .aws import SimulatedAws
 from .kube import Kube, KubeError
 
@@ -103,14 +105,14 @@ def node_of(claim: Object, instance: Object, launch: Object, *, plugins: set[str
     }
 
 
-def system_node(name: str, *, zone: str, shape: Object, labels: dict[str, str]) -> Object:
+def system_node(name: str, *, zone: str, instance_type: str, labels: dict[str, str]) -> Object:
     """A node of the managed node group that carries the controllers.
 
-    ``shape`` is its type as DescribeInstanceTypes has it; about a tenth of CPU and memory stays with the system.
+    It leaves for pods what the plan counts on for its type.
     """
-    cpu, memory = int(shape["VCpuInfo"]["DefaultVCpus"]), int(shape["MemoryInfo"]["SizeInMiB"])
-    amounts = {"cpu": f"{cpu * 950}m", "memory": f"{memory * 9 // 10}Mi", "pods": "58", "ephemeral-storage": "80Gi"}
-    instance_type = shape["InstanceType"]
+    room = system_types()[instance_type].allocatable
+    amounts = {"cpu": f"{room.cpu_millis}m", "memory": f"{room.memory_mib}Mi", "pods": str(room.pods)}
+    amounts["ephemeral-storage"] = "80Gi"
     return {
         "apiVersion": "v1",
         "kind": "Node",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from headwater.catalog.system import PodFact
+
 
 def cpu(millis: int) -> str:
     """CPU from 1/1000 cores: ``8`` for 8000, ``15890m`` for 15890."""
@@ -19,3 +21,8 @@ def mebibytes(value: int) -> str:
 def gibibytes(value: int) -> str:
     """Storage from GiB, canonical."""
     return mebibytes(value * 1024)
+
+
+def requests(pod: PodFact) -> dict[str, str]:
+    """Requests of a pod whose numbers stand in the catalogue, where the plan counts them, too."""
+    return {"cpu": cpu(pod.cpu_millis), "memory": mebibytes(pod.memory_mib)}

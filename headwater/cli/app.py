@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from headwater.cli.calibrate import calibrate_command
+from headwater.cli.resume import resume_command
 from headwater.cli.size import size_command
 
 app = typer.Typer(
@@ -146,3 +147,4 @@ def models(as_json: Json = False) -> None:
 
 app.command("size")(size_command)
 app.command("calibrate")(calibrate_command)
+app.command("resume")(resume_command)

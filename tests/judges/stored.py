@@ -77,14 +77,20 @@ def stored_otherwise(kube: Kube, resources: list[Object]) -> list[str]:
     return found
 
 
-def inventory(kube: Kube) -> set[str]:
-    """Every object in the API server, ``Kind namespace/name``, but for what it makes by itself."""
+def inventory(kube: Kube, *, owned: bool = True) -> set[str]:
+    """Every object in the API server, ``Kind namespace/name``, but for what it makes by itself.
+
+    Args:
+        owned: also what another object owns: pods, launched nodes.
+    """
     found = set()
     for version, kind in kube.kinds():
         if kind in VOLATILE:
             continue
         for item in kube.list(version, kind):
             metadata = item["metadata"]
+            if metadata.get("ownerReferences") and not owned:
+                continue
             found.add(f"{kind} {metadata.get('namespace', '')}/{metadata['name']}")
     return found
 

@@ -15,7 +15,7 @@ from headwater.preview.wire import SECRET_SIGNATURE, UNKNOWN_SENTINEL, read_stru
 
 from .aws_backed import Surroundings, backed_types
 from .aws_models import check_inputs
-from .aws_types import REPLACES, identifier, outputs_of, takes_name
+from .aws_types import REPLACES, identifier, outputs_of, sole, takes_name
 from .faults import MESSAGES, Faults
 from .serve import Served
 
@@ -86,7 +86,12 @@ class AwsProvider(provider_pb2_grpc.ResourceProviderServicer):
         self.kept: dict[tuple[str, str], Kept] = {}
         self.faults, self.journal = Faults(), Journal()
         self._around, self._backed = around, backed_types(around)
-        self._lock, self._serial = threading.Lock(), 0
+        self._lock, self._serial, self._under_way = threading.Lock(), 0, 0
+
+    @property
+    def busy(self) -> bool:
+        """Whether a creation is under way, asked for by whoever, even if it has died meanwhile."""
+        return self._under_way > 0
 
     def Handshake(self, request: Any, context: Any) -> Any:
         """We take secrets and resource references as they are."""
@@ -173,12 +178,23 @@ class AwsProvider(provider_pb2_grpc.ResourceProviderServicer):
         type_, wire = type_of(request.urn), read_struct(request.properties)
         if request.preview:
             return provider_pb2.CreateResponse(properties=write_struct(_preview_outputs(type_, wire)))
+        with self._lock:
+            self._under_way += 1
+        try:
+            return self._create(request.urn, type_, wire, context)
+        finally:
+            with self._lock:
+                self._under_way -= 1
+
+    def _create(self, urn: str, type_: str, wire: Object, context: Any) -> Any:
+        if self.faults.meet(urn, "before"):
+            context.abort(grpc.StatusCode.UNAVAILABLE, f"creating {type_}: nobody waits for it any more")
         fault = self.faults.next(type_)
         if fault in {"throttled", "refused"}:
             context.abort(grpc.StatusCode.UNKNOWN, f"creating {type_}: {MESSAGES[fault]}")
         inputs = plain(wire)
         if unknown(inputs):
-            context.abort(grpc.StatusCode.INVALID_ARGUMENT, f"{request.urn}: an input is unknown in an update")
+            context.abort(grpc.StatusCode.INVALID_ARGUMENT, f"{urn}: an input is unknown in an update")
         with self._lock:
             self._serial += 1
             serial = self._serial
@@ -186,16 +202,23 @@ class AwsProvider(provider_pb2_grpc.ResourceProviderServicer):
             if type_ in self._backed:
                 number, added = self._backed[type_].create(inputs)
             else:
-                number, added = identifier(type_, request.urn, inputs, serial), {}
+                self._refuse_a_second(type_, inputs)
+                number, added = identifier(type_, urn, inputs, serial), {}
         except Exception as error:
             context.abort(grpc.StatusCode.UNKNOWN, f"creating {type_}: {error}")
         outputs = outputs_of(type_, number, inputs, self._around.aws.region) | added
         self.kept[(type_, number)] = Kept(type_, inputs, outputs)
         self.journal.add("create", type_, number)
+        self.faults.meet(urn, "after")
         answer = _with_secrets(outputs, wire)
         if fault == "after-create":
             _fail_initialised(context, number, answer, wire, MESSAGES[fault])
         return provider_pb2.CreateResponse(id=number, properties=write_struct(answer))
+
+    def _refuse_a_second(self, type_: str, inputs: Object) -> None:
+        wanted = sole(type_, inputs)
+        if wanted and any(kept.type == type_ and sole(type_, kept.inputs) == wanted for kept in [*self.kept.values()]):
+            raise ValueError(f"AlreadyExistsException: there is one for {', '.join(map(str, wanted))}")
 
     def Read(self, request: Any, context: Any) -> Any:
         """What is kept; an empty id for what is gone."""

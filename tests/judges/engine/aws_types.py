@@ -58,6 +58,20 @@ REPLACES: dict[str, frozenset[str]] = {
 }
 """Input properties whose change makes AWS (and its provider) replace the resource."""
 
+_SOLE = {
+    "aws:cloudwatch/logGroup:LogGroup": ("name",),
+    "aws:ec2/launchTemplate:LaunchTemplate": ("name",),
+    "aws:ec2/route:Route": ("routeTableId", "destinationCidrBlock", "destinationIpv6CidrBlock"),
+    "aws:ec2/routeTableAssociation:RouteTableAssociation": ("subnetId",),
+    "aws:eks/accessEntry:AccessEntry": ("clusterName", "principalArn"),
+    "aws:eks/addon:Addon": ("clusterName", "addonName"),
+    "aws:eks/podIdentityAssociation:PodIdentityAssociation": ("clusterName", "namespace", "serviceAccount"),
+    "aws:iam/policy:Policy": ("name",),
+    "aws:kms/alias:Alias": ("name",),
+    "aws:s3/bucket:Bucket": ("bucket",),
+}
+"""Inputs of which AWS has one resource only (of the types that moto does not keep)."""
+
 _ID_PREFIX = {
     "aws:ec2/internetGateway:InternetGateway": "igw",
     "aws:ec2/eip:Eip": "eipalloc",
@@ -91,6 +105,11 @@ def sure_outputs(type_: str) -> dict[str, str]:
             if kind:
                 found[getattr(attribute.fget, "_pulumi_name", attribute.fget.__name__)] = kind.group(1)
     return found
+
+
+def sole(type_: str, inputs: dict[str, Any]) -> tuple[Any, ...]:
+    """What only one resource of the type may have; empty where AWS takes any number of the same."""
+    return tuple(inputs.get(key) for key in _SOLE.get(type_, ()))
 
 
 @functools.cache

@@ -144,10 +144,14 @@ class Pulumi:
         """``pulumi up --yes``."""
         return self.run("up", "--yes", "--skip-preview", *args, check=check)
 
-    def export(self) -> list[Object]:
-        """The resources in the state."""
-        deployment = json.loads(self.run("stack", "export").out)["deployment"]
-        found: list[Object] = deployment.get("resources") or []
+    def export(self, *, secrets: bool = False) -> list[Object]:
+        """The resources in the state; secrets in plain text where asked for."""
+        return self.deployment(secrets=secrets).get("resources") or []
+
+    def deployment(self, *, secrets: bool = False) -> Object:
+        """The state: ``resources``, and as ``pending_operations`` what a command that died had begun."""
+        shown = ("--show-secrets",) if secrets else ()
+        found: Object = json.loads(self.run("stack", "export", *shown).out)["deployment"]
         return found
 
     def raw_export(self) -> str:

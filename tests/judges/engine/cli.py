@@ -89,7 +89,8 @@ class Pulumi:
             "PATH": f"{tools}:/usr/bin:/bin",
             "HOME": str(home),
             "PULUMI_HOME": str(home / "pulumi"),
-            "PULUMI_BACKEND_URL": f"file://{self.state}",
+            # without the metadata beside each file, which a kill can leave half written
+            "PULUMI_BACKEND_URL": f"file://{self.state}?metadata=skip",
             "PULUMI_CONFIG_PASSPHRASE": PASSPHRASE,
             "PULUMI_SKIP_UPDATE_CHECK": "true",
             "PULUMI_DEBUG_COMMANDS": "true",

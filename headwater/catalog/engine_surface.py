@@ -1,4 +1,4 @@
-"""What an engine version accepts: flags, parsers, KV connectors, dtypes, quantisation methods, architectures."""
+"""What an engine version accepts: flags and their choices, parsers, KV connectors, dtypes, architectures."""
 
 from __future__ import annotations
 
@@ -26,6 +26,8 @@ class Surface:
         managed: flag to what it belongs to, for flags the platform sets and nobody overrides.
         secret_flags: flags that would put a secret on a command line.
         intranode_all2all: all-to-all backends that cannot cross nodes over EFA.
+        choices: words a flag takes, for flags whose list is closed.
+        any_case: flags of which upper and lower case do not matter.
     """
 
     version: str
@@ -42,11 +44,20 @@ class Surface:
     managed: Mapping[str, str]
     secret_flags: frozenset[str]
     intranode_all2all: frozenset[str]
+    choices: Mapping[str, frozenset[str]]
+    any_case: frozenset[str]
 
     @property
     def flags(self) -> frozenset[str]:
         """Engine and server flags together."""
         return self.engine_flags | self.server_flags
+
+    def takes(self, flag: str, word: str) -> bool:
+        """Whether ``word`` is among the choices of ``flag``, or the flag has none."""
+        known = self.choices.get(flag)
+        if known is None or word in known:
+            return True
+        return flag in self.any_case and word.casefold() in {each.casefold() for each in known}
 
     def is_switch(self, flag: str) -> bool:
         """Whether ``flag`` takes no value."""
@@ -98,6 +109,8 @@ def surface(version: str) -> Surface:
         managed={flag: reason for reason, flags in data["managed"].items() for flag in flags.split()},
         secret_flags=frozenset(data["secrets"].split()),
         intranode_all2all=frozenset(data["deepep_first_generation"].split()),
+        choices={flag: _accumulate(entry, upto) for flag, entry in data["choices"].items() if flag in engine | server},
+        any_case=frozenset(data["any_case"].split()),
     )
 
 

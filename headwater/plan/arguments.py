@@ -169,5 +169,5 @@ def _verify(line: _Line, surface: Surface) -> None:
             "tool-call-parser": surface.tool_parsers, "reasoning-parser": surface.reasoning_parsers,
             "kv-cache-dtype": surface.kv_cache_dtypes, "quantization": surface.quantization_methods,
         }.get(bare)  # fmt: skip
-        if words is not None and arg.value not in words:
+        if (words is not None and arg.value not in words) or not surface.takes(bare, arg.value or ""):
             raise Unemittable(f"vLLM {surface.version} has no {bare} {arg.value}")

@@ -144,9 +144,11 @@ def _check(
         why = "The KV connector is the serving stack's when prefill and decode are apart or KV cache is offloaded."
         yield Fault(path, _shown(value), why, "Leave it out, or set `disaggregate: off` and `kvCache: {offload: off}`.")
         return
-    yield from _form(path, bare, value, surface)
+    form = list(_form(path, bare, value, surface))
+    yield from form
     yield from _twice(path, bare, value, model)
-    yield from _words(path, bare, value, surfaces)
+    if not form:
+        yield from _words(path, bare, value, surfaces)
 
 
 def _unknown(path: str, flag: str, value: EngineValue, stack: StackName, surface: Surface) -> Fault:
@@ -230,8 +232,16 @@ def _twice(path: str, flag: str, value: EngineValue, model: ModelSettings) -> It
 
 
 def _words(path: str, flag: str, value: EngineValue, surfaces: Mapping[StackName, Surface]) -> Iterable[Fault]:
-    """Parsers, dtypes, quantisation methods and connectors must be ones this engine has."""
+    """Parsers, dtypes, quantisation methods, connectors and what else is one of a list must be ones this engine has."""
     for surface in surfaces.values():
+        if not surface.takes(flag, str(value)):
+            *most, last = sorted(surface.choices[flag], key=lambda word: (len(word) if word.isdigit() else 0, word))
+            listed = f"{', '.join(most)} or {last}" if most else last
+            near = [] if last.isdigit() else surface.choices[flag]
+            hint = did_you_mean(str(value), near)
+            remedy = hint if hint.startswith("Did") else "Use one of them, or leave it out."
+            yield Fault(path, _shown(value), f"vLLM {surface.version} takes {listed} here.", remedy)
+            return
         known: dict[str, tuple[str, frozenset[str]]] = {
             "tool-call-parser": ("tool-call parser", surface.tool_parsers),
             "reasoning-parser": ("reasoning parser", surface.reasoning_parsers),

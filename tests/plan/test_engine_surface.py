@@ -43,3 +43,27 @@ def test_managed_and_secret_flags_exist_in_some_version(version: str) -> None:
 def test_an_unknown_engine_version_is_an_error_that_names_the_known_ones() -> None:
     with pytest.raises(UnknownEngineError, match=known_versions()[0]):
         surface("0.1.0")
+
+
+@pytest.mark.parametrize("version", known_versions())
+def test_choices_are_of_flags_that_are_there_and_not_empty(version: str) -> None:
+    ours = surface(version)
+    assert set(ours.choices) <= ours.flags - ours.switches - ours.managed.keys()
+    assert all(ours.choices.values())
+    assert ours.any_case <= frozenset().union(*(surface(v).choices for v in known_versions()))
+
+
+def test_choices_come_and_go_with_versions() -> None:
+    old, *_, new = (surface(version) for version in known_versions())
+    assert old.takes("mamba-cache-mode", "all")
+    assert not new.takes("mamba-cache-mode", "all")
+    assert not old.takes("all2all-backend", "moonep")
+    assert new.takes("all2all-backend", "moonep")
+
+
+def test_case_matters_only_where_the_engine_minds_it() -> None:
+    ours = surface("0.26.0")
+    assert ours.takes("attention-backend", "flash_attn")
+    assert ours.takes("moe-backend", "Marlin")
+    assert not ours.takes("scheduling-policy", "FCFS")
+    assert ours.takes("seed", "anything")

@@ -75,6 +75,7 @@ class Model:
         checkpoints: published weights, the original precision first.
         tool_parser: vLLM's tool-call parser, known to every vLLM version we deploy; None when there is none.
         reasoning_parser: vLLM's reasoning parser, likewise.
+        repository_code: what of the model is code in its repository (``tokenizer``); None where engines need none.
         listed: False for variants and older models that only sizing knows.
     """
 
@@ -86,6 +87,7 @@ class Model:
     reasoning_parser: str | None
     source: str
     as_of: str
+    repository_code: str | None = None
     listed: bool = True
 
 
@@ -95,7 +97,7 @@ def _checkpoint(entry: dict[str, Any]) -> Checkpoint:
 
 
 def _model(
-    key: str, entry: dict[str, Any], architecture: Architecture, defaults: dict[str, str], *, listed: bool
+    key: str, entry: dict[str, Any], architecture: Architecture, defaults: dict[str, Any], *, listed: bool
 ) -> Model:
     return Model(
         key=key,
@@ -106,6 +108,7 @@ def _model(
         reasoning_parser=entry.get("reasoning_parser"),
         source=entry.get("source", defaults["source"]),
         as_of=defaults["as_of"],
+        repository_code=entry.get("repository_code", defaults.get("repository_code")),
         listed=listed,
     )
 
@@ -122,8 +125,12 @@ def load_models() -> dict[str, Model]:
     for key, entry in more["models"].items():
         like = entry.get("like")
         shapes[key] = {**shapes.get(like, {}), **entry.get("shapes", {})}
-        defaults = {"as_of": str(more["as_of"]), "source": f"shapes of {like}" if like else str(more["source"])}
+        defaults: dict[str, Any] = {
+            "as_of": str(more["as_of"]),
+            "source": f"shapes of {like}" if like else str(more["source"]),
+        }
         defaults["family"] = models[like].family if like else shapes[key]["class"].split("For")[0].lower()
+        defaults["repository_code"] = models[like].repository_code if like else None
         models[key] = _model(key, entry, build(shapes[key]), defaults, listed=False)
     return models
 

@@ -118,6 +118,8 @@ def _speaking(line: _Line, choice: Choice) -> None:
         line.add("speculative-config", _speculative(settings), "speculative of the stack file", "user")
     if settings.trust_remote_code:
         line.add("trust-remote-code", None, "allowed in the stack file: code from the model's repository runs", "user")
+    elif subject.repository_code is not None:
+        line.add("trust-remote-code", None, f"the model's {subject.repository_code} is code in its repository", "model")
     line.add("served-model-name", settings.name, "what clients ask for", "user")
 
 

@@ -24,7 +24,7 @@ def notices(
     stack: StackName,
 ) -> tuple[str, ...]:
     """Warnings about the environment as a whole, then about each model, in the order of the stack file."""
-    lines = [*_exposed(settings), *waiting(settings, stack, models)]
+    lines = [*_exposed(settings, models), *waiting(settings, stack, models)]
     for pool in pools:
         lines += _pool(pool, models, today)
     for name, supply in supplies.items():
@@ -41,15 +41,17 @@ def notices(
     return tuple(lines)
 
 
-def _exposed(settings: Settings) -> list[str]:
+def _exposed(settings: Settings, models: Sequence[ModelPlan]) -> list[str]:
     lines = []
     if settings.gateway.exposure == "public":
         lines.append(f"the gateway answers the internet, for {', '.join(settings.gateway.allow)}")
     if settings.cluster.endpoint != "private":
         lines.append(f"the Kubernetes API is reachable from {', '.join(settings.cluster.endpoint.public)}")
-    for model in settings.serving.models:
+    said = {model.name for model in settings.serving.models if model.trust_remote_code}
+    for model in models:
         if model.trust_remote_code:
-            lines.append(f"{model.name}: code from the model's repository runs in its pods (trustRemoteCode)")
+            why = "trustRemoteCode" if model.name in said else f"{model.key} cannot be loaded without"
+            lines.append(f"{model.name}: code from the model's repository runs in its pods ({why})")
     return lines
 
 

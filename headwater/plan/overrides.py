@@ -223,7 +223,7 @@ def _twice(path: str, flag: str, value: EngineValue, model: ModelSettings) -> It
         "kvCache.dtype": None if model.kv_cache.dtype == "auto" else model.kv_cache.dtype,
         "kvCache.offload": None if model.kv_cache.offload == "off" else model.kv_cache.offload,
         "speculative": model.speculative,
-        "trustRemoteCode": model.trust_remote_code or None,
+        "trustRemoteCode": model.trust_remote_code,
     }
     setting = SAID_ELSEWHERE.get(flag)
     if setting and given[setting] is not None and str(given[setting]) != str(value):

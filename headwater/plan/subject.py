@@ -18,7 +18,7 @@ from headwater.plan.overrides import UNMODELLED, Overrides, read_overrides
 from headwater.refusal import Fault, did_you_mean, nearest
 from headwater.settings import InlineModel, ModelSettings
 from headwater.sizing.config_values import ConfigValueError
-from headwater.sizing.from_config import architecture_from_config
+from headwater.sizing.from_config import architecture_from_config, names_code
 from headwater.sizing.lora import lora_gib
 from headwater.sizing.precision import WORDS, WeightFormat, parse_format
 from headwater.sizing.question import Fixed
@@ -65,6 +65,7 @@ class Subject:
     fixed: Fixed
     speculative_tokens: int
     draft_layers: int
+    repository_code: str | None
     notes: tuple[str, ...]
 
     @property
@@ -82,6 +83,11 @@ def model_path(index: int, key: str = "") -> str:
     return f"headwater:serving.models[{index}]" + (f".{key}" if key else "")
 
 
+AUTO_MAP = "its config.json names code of its repository (auto_map); if the engine asks for it: trustRemoteCode: true"
+    "its config.json names code of its repository (auto_map); should the engine ask for it: trustRemoteCode: true"
+)
+
+
 @dataclass(frozen=True)
 class _Known:
     key: str
@@ -90,6 +96,8 @@ class _Known:
     repository: str
     tool_parser: str | None
     reasoning_parser: str | None
+    repository_code: str | None = None
+    notes: tuple[str, ...] = ()
 
 
 def read_subject(
@@ -132,7 +140,8 @@ def read_subject(
                 else "None was written yet: headwater calibrate < startup.log"
             )
             faults.append(Fault(model_path(index, "calibration"), settings.calibration, why, remedy))
-    notes = [*known.weight_format.notes, *_unmodelled(settings, overrides)]
+    _code_allowed(index, settings, known, overrides, faults)
+    notes = [*known.weight_format.notes, *known.notes, *_unmodelled(settings, overrides)]
     subject = Subject(
         index=index, settings=settings, key=known.key, architecture=known.architecture,
         weight_format=known.weight_format, repository=known.repository,
@@ -140,7 +149,7 @@ def read_subject(
         reasoning_parser=_parser(known.reasoning_parser, surfaces, "reasoning_parsers", notes), overrides=overrides,
         demand=demand, kv_cache_dtype=overrides.word("kv-cache-dtype") or settings.kv_cache.dtype,
         calibration=calibration, fixed=_fixed(index, known.architecture, demand.context, overrides, faults),
-        speculative_tokens=tokens, draft_layers=drafts,
+        speculative_tokens=tokens, draft_layers=drafts, repository_code=known.repository_code,
         notes=tuple(notes),
     )  # fmt: skip
     return subject, faults
@@ -165,7 +174,10 @@ def _resolve(index: int, settings: ModelSettings, project: Path, faults: list[Fa
         faults.append(Fault(model_path(index, "precision"), precision, why, remedy))
         return None
     repository = weights.repository or model.checkpoints[0].repository
-    return _Known(model.key, model.architecture, weights, repository, model.tool_parser, model.reasoning_parser)
+    return _Known(
+        model.key, model.architecture, weights, repository, model.tool_parser, model.reasoning_parser,
+        model.repository_code,
+    )  # fmt: skip
 
 
 def _unknown_model(index: int, name: str, why: str) -> Fault:
@@ -208,7 +220,22 @@ def _inline(
     except SizingError as error:
         faults.append(Fault(model_path(index, where), inline.config or "", _sentence(str(error)), ""))
         return None
-    return _Known("inline", architecture, weights, inline.repository, None, None)
+    notes = [AUTO_MAP] if settings.trust_remote_code is None and names_code(config) else []
+    return _Known("inline", architecture, weights, inline.repository, None, None, notes=tuple(notes))
+
+
+def _code_allowed(
+    index: int, settings: ModelSettings, known: _Known, overrides: Overrides, faults: list[Fault]
+) -> None:
+    """A model that is partly code in its repository cannot be served where that code may not run."""
+    for key, said in (
+        ("trustRemoteCode", settings.trust_remote_code),
+        ("engine.trust-remote-code", overrides.switch("trust-remote-code")),
+    ):
+        if said is False and known.repository_code is not None:
+            why = f"The {known.repository_code} of {known.key} is code in its repository; no engine loads it without."
+            remedy = "Leave it out, or choose a model whose repository holds no code."
+            faults.append(Fault(model_path(index, key), "false", why, remedy))
 
 
 def _architecture_known(

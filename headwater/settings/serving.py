@@ -157,7 +157,8 @@ class ModelSettings(Frozen):
         tool_calling: tool calls by the model's own parser when it has one.
         reasoning: separate the model's reasoning from its answer, by its own parser when it has one.
         priority: of this model's requests where several share capacity; higher goes first.
-        trust_remote_code: run code from the model's repository; spelled out, because it is code from elsewhere.
+        trust_remote_code: run code from the model's repository. Left out, it runs only where the catalogue says that
+            the model cannot be loaded without, and the plan warns; ``false`` refuses such a model.
         calibration: key of a calibration entry written by ``headwater calibrate``.
     """
 
@@ -175,7 +176,7 @@ class ModelSettings(Frozen):
     speculative: Speculative | None = None
     tool_calling: bool = True
     reasoning: bool = True
-    trust_remote_code: bool = False
+    trust_remote_code: bool | None = None
     priority: int = 0
     calibration: str | None = None
     engine: dict[str, EngineValue] = {}

@@ -97,6 +97,12 @@ def architecture_from_config(
     return arch, _checked(arch, fmt, total)
 
 
+def names_code(config: Mapping[str, Any] | Path) -> bool:
+    """Whether a config names Python files of its repository (``auto_map``), at the top or nested."""
+    content, _, _ = _load(config)
+    return any(isinstance(part, dict) and part.get("auto_map") for part in (content, *map(content.get, NESTED)))
+
+
 def _load(config: Mapping[str, Any] | str | Path) -> tuple[Config, Config | None, int | None]:
     if isinstance(config, Mapping):
         return dict(config), None, None

@@ -7,10 +7,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from headwater.catalog.engine_surface import surface
-from headwater.catalog.models import load_models
+from headwater.catalog.models import find_model, load_models
 from headwater.catalog.releases import engines
 from headwater.refusal import Refusal
 from tests.plan.plans import glm, kimi, llama, only, plan, qwen
+from tests.sizing.test_config import LLAMA
 
 
 def test_the_four_reference_rows():
@@ -105,6 +106,41 @@ def test_arguments_nobody_needs_are_absent():
         "--host", "--port", "--api-key",
     ):  # fmt: skip
         assert not role.has(flag), flag
+
+
+def test_code_of_a_repository_runs_where_a_model_needs_it_and_is_said_aloud():
+    for said, why in (({}, "kimi-k2.5 cannot be loaded without"), ({"trustRemoteCode": True}, "trustRemoteCode")):
+        found = plan(kimi(**said))
+        assert only(found).has("--trust-remote-code")
+        assert found.models[0].trust_remote_code
+        assert f"kimi: code from the model's repository runs in its pods ({why})" in found.warnings
+    assert not any("repository runs" in w for w in plan(qwen()).warnings)
+
+
+@pytest.mark.parametrize("off", [{"trustRemoteCode": False}, {"engine": {"trust-remote-code": False}}])
+def test_a_model_that_needs_its_code_is_refused_without(off):
+    with pytest.raises(Refusal, match=r"tokenizer of kimi-k2\.5 is code in its repository"):
+        plan(kimi(**off))
+    assert not only(plan(qwen(**off))).has("--trust-remote-code")
+
+
+@pytest.mark.parametrize(
+    "key", ["kimi-k2", "kimi-k2-thinking", "kimi-k2.6", "kimi-k2-instruct-0905", "kimi-linear-48b-a3b"]
+)
+def test_every_model_of_a_family_whose_tokenizer_is_code_is_marked(key):
+    assert find_model(key).repository_code == "tokenizer"
+
+
+@pytest.mark.parametrize("key", ["deepseek-v3", "minimax-m2", "nemotron-3-nano", "glm-5", "qwen3-32b", "kimi-dev-72b"])
+def test_models_that_engines_load_by_themselves_are_not(key):
+    assert find_model(key).repository_code is None
+
+
+def test_an_inline_config_that_names_code_is_said_aloud():
+    inline = {"repository": "org/own", "architecture": {**LLAMA, "auto_map": {"AutoConfig": "configuration_own.Own"}}}
+    model = {"name": "own", "model": inline, "accelerator": "h100", "context": 2048, "concurrency": 1}
+    assert any("auto_map" in w for w in plan(model).warnings)
+    assert not any("auto_map" in w for w in plan({**model, "trustRemoteCode": True}).warnings)
 
 
 def test_quantization_is_named_only_when_weights_shrink_while_loading():

@@ -84,8 +84,6 @@ def model_path(index: int, key: str = "") -> str:
 
 
 AUTO_MAP = "its config.json names code of its repository (auto_map); if the engine asks for it: trustRemoteCode: true"
-    "its config.json names code of its repository (auto_map); should the engine ask for it: trustRemoteCode: true"
-)
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,8 @@ def platform_faults(settings: Settings, zones: Sequence[str], pools: Sequence[Po
         zones: of the network.
         pools: the GPU pools that were decided.
     """
-    return [*_room(settings, zones), *_isolated(settings), *_lustre(settings, pools), *_existing(settings)]
+    found = [*_room(settings, zones), *_isolated(settings), *_drafts(settings)]
+    return [*found, *_lustre(settings, pools), *_existing(settings)]
 
 
 def _room(settings: Settings, zones: Sequence[str]) -> list[Fault]:
@@ -55,6 +56,25 @@ def _isolated(settings: Settings) -> list[Fault]:
         why = "An isolated network has no internet gateway, so nothing in it can be public."
         found.append(Fault("headwater:gateway.exposure", "public", why, "Use `internal`, or a network with internet."))
     return found
+
+
+def _drafts(settings: Settings) -> list[Fault]:
+    """With a mirror servers do not ask the hub, and only the models themselves are copied from it."""
+    if settings.weights.mirror is None:
+        return []
+    why = (
+        "With `headwater:weights.mirror` servers do not reach the hub, and a draft model is not copied from the mirror."
+    )
+    return [
+        Fault(
+            f"headwater:serving.models[{index}].speculative.model",
+            model.speculative.model,
+            why,
+            "Use method `mtp` or `ngram`, or leave the mirror out.",
+        )
+        for index, model in enumerate(settings.serving.models)
+        if model.speculative is not None and model.speculative.model is not None
+    ]
 
 
 def _lustre(settings: Settings, pools: Sequence[Pool]) -> list[Fault]:

@@ -17,7 +17,7 @@ from headwater.plan.model import StackName
 from headwater.plan.overrides import UNMODELLED, Overrides, read_overrides
 from headwater.refusal import Fault, did_you_mean, nearest
 from headwater.settings import InlineModel, ModelSettings
-from headwater.sizing.config_values import ConfigValueError
+from headwater.sizing.config_values import REMEDY, ConfigValueError
 from headwater.sizing.from_config import architecture_from_config, names_code
 from headwater.sizing.lora import lora_gib
 from headwater.sizing.precision import WORDS, WeightFormat, parse_format
@@ -208,7 +208,7 @@ def _inline(
     try:
         architecture, weights = architecture_from_config(config, inline.repository, settings.precision)
     except ConfigValueError as error:
-        remedy = "The model's own config.json on the hub has the right one."
+        remedy = _sentence(REMEDY)
         if inline.config is None:
             path, value, what = f"{where}.{error.key}", str(error.value), "This"
         else:

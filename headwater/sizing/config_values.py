@@ -27,6 +27,7 @@ MOST = {
 MOST_OF_ALL = 10**9
 BASIC = ("hidden_size", "num_hidden_layers", "num_attention_heads", "num_key_value_heads", "head_dim", "vocab_size")
 """Checked even where a class has another way to say the same."""
+REMEDY = "the model's own config.json on the hub has the right one"
 
 
 class ConfigValueError(SizingError):
@@ -40,7 +41,7 @@ class ConfigValueError(SizingError):
 
     def __init__(self, key: str, value: Any, expected: str) -> None:
         self.key, self.value, self.expected = key, value, expected
-        super().__init__(f"config.json: `{key}` = {str(value)[:60]}: expected {expected}")
+        super().__init__(f"config.json: `{key}` = {str(value)[:60]}: expected {expected}; {REMEDY}")
 
 
 @contextmanager

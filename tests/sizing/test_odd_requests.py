@@ -10,6 +10,7 @@ from typer.testing import CliRunner
 from headwater.catalog.gpus import UnknownGpuError, find_gpu
 from headwater.cli.app import app
 from headwater.sizing.records import size_record
+from tests.sizing.test_config import LLAMA
 
 PLAIN = {"model": "Qwen/Qwen3-8B", "gpu": "H100", "vllm_version": "0.19.0"}
 
@@ -39,6 +40,15 @@ def test_a_value_of_the_wrong_kind_is_an_error_that_names_the_key(key, value):
     answer = size_record({**PLAIN, key: value})
     assert answer["error"].startswith(f"{key} = ")
     assert "report" not in answer["error"]
+
+
+@pytest.mark.parametrize("value", [0, -1, 1.5, "7", True])
+def test_an_impossible_size_in_a_config_is_one_sentence_with_key_value_bound_and_remedy(value):
+    answer = size_record({"config": {**LLAMA, "hidden_size": value}, "gpu": "H100", "tp": 1})
+    assert answer == {
+        "error": f"config.json: `hidden_size` = {value}: expected a whole number from 1 to 1,000,000; the model's own "
+        "config.json on the hub has the right one"
+    }
 
 
 def test_one_strange_line_does_not_end_the_stream():

@@ -4,13 +4,16 @@ from collections import defaultdict
 from typing import Any
 
 from headwater.catalog.prices import any_price, on_demand
+from headwater.catalog.system import system_types
 from headwater.plan import Plan
+from tests.validators.quantities import parse
 
 from .world.joiner import efa_interfaces, read_user_data
 from .world.world import World
 
 Object = dict[str, Any]
 GPU = "nvidia.com/gpu"
+MIB = 2**20
 GROUP_LABELS = ("leaderworkerset.sigs.k8s.io/name", "leaderworkerset.sigs.k8s.io/group-index")
 
 
@@ -69,6 +72,35 @@ def nodes_against_plan(
         for launch in mine:
             found += [f"{pool.name}: {text}" for text in _launch_faults(launch, pool)]
     found += [f"{name or 'no pool'}: {len(items)} nodes the plan knows nothing of" for name, items in by_pool.items()]
+    return found
+
+
+def system_nodes_against_plan(world: World, plan: Plan) -> list[str]:
+    """The group's nodes as the plan has them, and what runs on them within what the plan counts."""
+    assert plan.system is not None
+    nodes = {n["metadata"]["name"]: n for n in world.kube.list("v1", "Node", labels="node-role=system")}
+    found = []
+    if len(nodes) != plan.system.nodes:
+        found.append(f"{len(nodes)} system nodes, the plan has {plan.system.nodes}")
+    counted = system_types()[plan.system.instances[0]].allocatable
+    for name, node in nodes.items():
+        free = node["status"]["allocatable"]
+        if (parse(free["cpu"]) * 1000, parse(free["memory"]) / MIB, int(free["pods"])) != (
+            counted.cpu_millis, counted.memory_mib, counted.pods,
+        ):  # fmt: skip
+            found.append(f"{name} leaves {free}, the plan counts on {counted}")
+    asked = [
+        item.get("resources", {}).get("requests", {})
+        for pod in all_pods(world)
+        if pod["spec"].get("nodeName") in nodes
+        for item in pod["spec"]["containers"]
+    ]
+    if plan.stack == "dynamo" and not asked:  # llm-d's pickers and proxies come from charts, which bring no pods here
+        found.append("no frontend runs on system nodes")
+    for key, unit, most in (("cpu", 1000, plan.system.cpu_millis), ("memory", 1 / MIB, plan.system.memory_mib)):
+        total = float(sum(parse(requests.get(key, "0")) for requests in asked)) * unit
+        if total > most:
+            found.append(f"{key}: {total:.0f} asked on system nodes, the plan counts {most}")
     return found
 
 

@@ -70,6 +70,7 @@ class LifeOfAStack:
     def test_every_pod_runs_where_the_plan_says(self, life: Life) -> None:
         with life.step("pods"):
             assert placement.pods_against_plan(life.world, life.plan) == []
+            assert placement.system_nodes_against_plan(life.world, life.plan) == []
 
     def test_the_most_replicas_fit_the_pools_and_come_back(self, life: Life) -> None:
         with life.step("scaling"):
@@ -78,6 +79,7 @@ class LifeOfAStack:
             life.settle(most)
             assert placement.nodes_against_plan(life.world, life.plan, most=True) == []
             assert placement.pods_against_plan(life.world, life.plan) == []
+            assert placement.system_nodes_against_plan(life.world, life.plan) == []
             assert placement.dollars_per_hour(life.world, life.plan.region) <= life.plan.cost.most
             life.scale(most=False)
             with life.impatience():
@@ -123,6 +125,7 @@ class LifeOfAStack:
         with life.step("second placement"):
             life.settle(placement.demanded_pods(life.plan))
             assert placement.pods_against_plan(life.world, life.plan) == []
+            assert placement.system_nodes_against_plan(life.world, life.plan) == []
             assert placement.limits_against_plan(life.world, life.plan) == []
 
     def test_no_secret_is_shown_anywhere(self, life: Life) -> None:

@@ -8,7 +8,7 @@ from headwater.catalog.system import system_types
 from headwater.plan import Plan
 from tests.validators.quantities import parse
 
-from .world.joiner import efa_interfaces, read_user_data
+from .launches import launch_faults, tags_of
 from .world.world import World
 
 Object = dict[str, Any]
@@ -61,16 +61,18 @@ def nodes_against_plan(
     """
     found: list[str] = []
     launches = {key: value for key, value in world.aws.launches().items() if key not in known}
+    classes = world.kube.list("karpenter.k8s.aws/v1", "EC2NodeClass")
+    tags = {item["metadata"]["name"]: item["spec"].get("tags", {}) for item in classes}
     by_pool: dict[str, list[Object]] = defaultdict(list)
     for launch in launches.values():
-        by_pool[_tag(launch["data"], "karpenter.sh/nodepool")].append(launch)
+        by_pool[tags_of(launch["data"], "instance").get("karpenter.sh/nodepool", "")].append(launch)
     for pool in plan.pools:
         mine = by_pool.pop(pool.name, [])
         wanted = pool.nodes_max if most else pool.nodes_now
         if len(mine) != wanted:
             found.append(f"{pool.name}: {len(mine)} nodes launched, the plan demands {wanted}")
         for launch in mine:
-            found += [f"{pool.name}: {text}" for text in _launch_faults(launch, pool)]
+            found += [f"{pool.name}: {text}" for text in launch_faults(launch, pool, tags[pool.name])]
     found += [f"{name or 'no pool'}: {len(items)} nodes the plan knows nothing of" for name, items in by_pool.items()]
     return found
 
@@ -104,33 +106,16 @@ def system_nodes_against_plan(world: World, plan: Plan) -> list[str]:
     return found
 
 
-def _tag(data: Object, key: str) -> str:
-    for spec in data.get("TagSpecifications", []):
-        for tag in spec.get("Tags", []):
-            if tag["Key"] == key:
-                return str(tag["Value"])
-    return ""
-
-
-def _launch_faults(launch: Object, pool: Any) -> list[str]:
+def not_ready(world: World) -> list[str]:
+    """Conditions of Karpenter's node classes and pools that are not True, as Karpenter reports them."""
     found = []
-    data, override = launch["data"], launch["override"]
-    config = read_user_data(data["UserData"])
-    if override.get("InstanceType") not in pool.instances:
-        found.append(f"type {override.get('InstanceType')}, the plan names {', '.join(pool.instances)}")
-    if override.get("AvailabilityZone") not in pool.zones:
-        found.append(f"zone {override.get('AvailabilityZone')}, the plan names {', '.join(pool.zones)}")
-    if efa_interfaces(data) != pool.efa:
-        found.append(f"{efa_interfaces(data)} EFA interfaces, the plan demands {pool.efa}")
-    if not config.raid0:
-        found.append("instance store not striped")
-    if not any(taint["key"] == GPU and taint["effect"] == "NoSchedule" for taint in config.taints):
-        found.append("GPU taint missing")
-    group = data.get("Placement", {}).get("GroupName") or data.get("Placement", {}).get("GroupId")
-    if bool(group) != pool.placement_group:
-        found.append(f"placement group {group!r}, the plan wants {'one' if pool.placement_group else 'none'}")
-    if data.get("MetadataOptions", {}).get("HttpTokens") != "required":
-        found.append("IMDSv1 is open")
+    for version, kind in (("karpenter.k8s.aws/v1", "EC2NodeClass"), ("karpenter.sh/v1", "NodePool")):
+        for item in world.kube.list(version, kind):
+            conditions = item.get("status", {}).get("conditions", [])
+            name = f"{kind} {item['metadata']['name']}"
+            found += [f"{name}: {one['type']} is {one['status']}" for one in conditions if one["status"] != "True"]
+            if not any(one["type"] == "Ready" for one in conditions):
+                found.append(f"{name}: Karpenter has not looked at it")
     return found
 
 

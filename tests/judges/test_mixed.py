@@ -1,0 +1,48 @@
+"""Models of a whole node, of part of a node and of a pair of nodes, on the same GPUs: nobody takes another's node."""
+
+import copy
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from . import placement
+from .conftest import SERVING
+from .engine.harness import Harness
+from .life import Life, loads_of, plan_of
+from .world.world import World
+
+pytestmark = pytest.mark.judges
+
+GLM = {"model": "glm-5", "precision": "fp8", "concurrency": 4}
+QWEN = {"model": "qwen3-32b", "precision": "fp8", "context": 32768, "concurrency": 4}
+MODELS = [
+    {"name": "large", **GLM, "accelerator": "h200", "context": 32768},
+    {"name": "small", **QWEN, "accelerator": "h200", "replicas": 2},
+    {"name": "pair", **GLM, "accelerator": "h100", "context": 65536},
+    {"name": "tiny", **QWEN, "accelerator": "h100"},
+]
+
+
+@pytest.fixture(scope="module", params=SERVING)
+def life(
+    request: pytest.FixtureRequest,
+    make_world: Callable[..., World],
+    make_harness: Callable[..., Harness],
+    stack_configs: dict[str, dict[str, Any]],
+) -> Life:
+    config = copy.deepcopy(stack_configs["dev"])
+    config["headwater:serving"] = {"stack": request.param, "models": MODELS}
+    world = make_world(loads=loads_of(plan_of(config, "dev")))
+    return Life(world, make_harness(world, {"dev": config}), "dev", config)
+
+
+def test_each_model_gets_the_nodes_the_plan_bought_for_it(life: Life) -> None:
+    assert len({pool.accelerator for pool in life.plan.pools}) == 2
+    assert [pool.whole_node for pool in life.plan.pools].count(True) == 2
+    life.up()
+    life.settle(placement.demanded_pods(life.plan))
+    assert placement.not_ready(life.world) == []
+    assert placement.nodes_against_plan(life.world, life.plan) == []
+    assert placement.pods_against_plan(life.world, life.plan) == []
+    assert placement.dollars_per_hour(life.world, life.plan.region) == pytest.approx(life.plan.cost.now)

@@ -74,7 +74,12 @@ def test_settings_of_the_stack_that_waits_reach_no_resource(serving):
         "gateway"
     }
     waits = varied("prod", serving, {f"headwater:{section}": settings})
-    assert [r.to_json() for r in waits.resources] == [r.to_json() for r in graph("prod", serving).resources]
+    assert _but_system_nodes(waits) == _but_system_nodes(graph("prod", serving))
+
+
+def _but_system_nodes(found):
+    """All resources but the system node group, which has room for the pods of either stack."""
+    return [r.to_json() for r in found.resources if r.type != "aws:eks/nodeGroup:NodeGroup"]
 
 
 @each

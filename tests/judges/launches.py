@@ -11,9 +11,9 @@ GPU = "nvidia.com/gpu"
 TAGGED = ("instance", "volume", "network-interface")
 
 
-def tags_of(data: Object, kind: str) -> dict[str, str]:
+def tags_of(launch: Object, kind: str) -> dict[str, str]:
     """Tags that what is launched gets: the instance, its volumes, its interfaces."""
-    specs = [spec for spec in data.get("TagSpecifications", []) if spec["ResourceType"] == kind]
+    specs = [spec for spec in launch["tags"] if spec["ResourceType"] == kind]
     return {tag["Key"]: tag["Value"] for spec in specs for tag in spec.get("Tags", [])}
 
 
@@ -21,11 +21,11 @@ def launch_faults(launch: Object, pool: Pool, tags: Object) -> list[str]:
     """What is wrong with one launch.
 
     Args:
-        launch: the template's data and the override that was bought.
+        launch: the template's data, the tags of both template and order, and the override that was bought.
         pool: the plan's.
         tags: of the pool's node class: the environment's.
     """
-    return [*_bought(launch["override"], pool), *_template(launch["data"], pool), *_tags(launch["data"], tags)]
+    return [*_bought(launch["override"], pool), *_template(launch["data"], pool), *_tags(launch, tags)]
 
 
 def _bought(override: Object, pool: Pool) -> list[str]:
@@ -59,6 +59,6 @@ def _template(data: Object, pool: Pool) -> list[str]:
     return found
 
 
-def _tags(data: Object, tags: Object) -> list[str]:
-    missing = [(kind, key) for kind in TAGGED for key in tags if tags_of(data, kind).get(key) != tags[key]]
+def _tags(launch: Object, tags: Object) -> list[str]:
+    missing = [(kind, key) for kind in TAGGED for key in tags if tags_of(launch, kind).get(key) != tags[key]]
     return [f"{kind} without tag {key}" for kind, key in missing] if tags else ["the node class has no tags"]

@@ -65,7 +65,7 @@ def nodes_against_plan(
     tags = {item["metadata"]["name"]: item["spec"].get("tags", {}) for item in classes}
     by_pool: dict[str, list[Object]] = defaultdict(list)
     for launch in launches.values():
-        by_pool[tags_of(launch["data"], "instance").get("karpenter.sh/nodepool", "")].append(launch)
+        by_pool[tags_of(launch, "instance").get("karpenter.sh/nodepool", "")].append(launch)
     for pool in plan.pools:
         mine = by_pool.pop(pool.name, [])
         wanted = pool.nodes_max if most else pool.nodes_now

@@ -128,6 +128,8 @@ class LifeOfAStack:
             assert placement.pods_against_plan(life.world, life.plan) == []
             assert placement.system_nodes_against_plan(life.world, life.plan) == []
             assert placement.limits_against_plan(life.world, life.plan) == []
+            assert stored_otherwise(life.world.kube, life.pulumi.export()) == []
+            life.up("--expect-no-changes")
 
     def test_no_secret_is_shown_anywhere(self, life: Life) -> None:
         with life.step("secrets"):
@@ -149,10 +151,10 @@ class LifeOfAStack:
             assert any(MARKER in _decoded(item) for item in secrets), "the token must reach the cluster as a Secret"
 
     def test_protected_resources_stay_until_the_stack_file_lets_go(self, life: Life) -> None:
+        cluster = life.config.get("headwater:cluster", {})
+        if not cluster.get("protect"):
+            return  # this stack protects nothing: the destroy that follows says so
         with life.step("protection"):
-            cluster = life.config.get("headwater:cluster", {})
-            if not cluster.get("protect"):
-                pytest.skip("this stack protects nothing")
             refused = life.pulumi.run("destroy", "--yes", "--preview-only", check=False)
             assert refused.code != 0
             assert "protect" in refused.text

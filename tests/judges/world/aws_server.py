@@ -7,6 +7,7 @@ came from; ``/judges/faults`` takes the instance types that EC2 has no capacity 
 ``/judges/reservations`` a capacity reservation.
 """
 
+import inspect
 import json
 import os
 import re
@@ -107,6 +108,7 @@ def close_gaps(world: World) -> None:
 
     def launch(self: Any, ec2: Any, *args: Any, **kwargs: Any) -> None:
         start(self, ec2, *args, **kwargs)
+        asked = inspect.signature(start).bind(self, ec2, *args, **kwargs).arguments["tag_specifications"]
         for item in self.on_demand_instances:
             instance, spec = item["instance"], item["launch_spec"]
             chosen = spec.launch_template_spec
@@ -117,7 +119,13 @@ def close_gaps(world: World) -> None:
             instance.security_groups = [ec2.get_security_group_from_id(group) for group in groups]
             for interface in instance.nics.values():
                 interface._group_set = list(instance.security_groups)
-            world.launches[instance.id] = {"template": chosen, "data": data, "override": spec.overrides or {}}
+            tags = [*data.get("TagSpecifications", []), *(asked or [])]
+            world.launches[instance.id] = {
+                "template": chosen,
+                "data": data,
+                "tags": tags,
+                "override": spec.overrides or {},
+            }
 
     Fleet.__init__ = launch
 

@@ -12,6 +12,7 @@ from headwater.plan.dynamo_layout import component_name
 from headwater.settings import settings_from_config
 
 from . import placement
+from .engine.events import steps
 from .engine.harness import Harness
 from .stored import inventory
 from .world.daemon import wait_until
@@ -88,14 +89,17 @@ class Life:
             self._failed = name
             raise
 
-    def up(self, *args: str) -> None:
-        """``pulumi up``; everything it says is kept for the search for secrets."""
-        self.seen += self.pulumi.up(*args).text
+    def up(self, *args: str) -> list[tuple[str, str]]:
+        """``pulumi up``: (operation, URN) of all it changed; every difference it shows is kept to look for secrets."""
+        events = self.harness.project / "up.events"
+        self.seen += self.pulumi.up("--diff", "--event-log", str(events), *args).text
+        return [(op, urn) for op, urn in steps(events) if op != "same"]
 
-    def changes(self) -> list[tuple[str, str]]:
-        """(operation, URN) of everything a preview would change."""
-        steps = self.pulumi.preview()["steps"]
-        return [(step["op"], step["urn"]) for step in steps if step["op"] != "same"]
+    def destroy(self) -> list[str]:
+        """``pulumi destroy``: URNs in the order in which they were gone."""
+        events = self.harness.project / "destroy.events"
+        self.seen += self.pulumi.run("destroy", "--yes", "--event-log", str(events), timeout=600).text
+        return [urn for op, urn in steps(events) if op == "delete"]
 
     def scale(self, *, most: bool) -> None:
         """Set every growing role's replicas, as its autoscaler would: to the plan's most, or back to its least."""

@@ -1,8 +1,6 @@
 """The order in which a destroy takes things away."""
 
-import json
 import re
-from pathlib import Path
 
 SERVING = r"headwater:serving:ServingStack\$.*kubernetes:"
 POOLS, CLASSES = r":NodePool::", r":EC2NodeClass::"
@@ -21,18 +19,8 @@ BEFORE = (
 """What must be gone before what: models, then their nodes, then what takes nodes away, then what that stands on."""
 
 
-def deleted(log: Path) -> list[str]:
-    """URNs in the order in which their deletion ended, from an event log of Pulumi's."""
-    found = []
-    for line in log.read_text(encoding="utf-8").splitlines():
-        step = json.loads(line).get("resOutputsEvent", {}).get("metadata", {})
-        if step.get("op") == "delete":
-            found.append(str(step["urn"]))
-    return found
-
-
 def out_of_order(urns: list[str]) -> list[str]:
-    """Each pair of kinds of which the second began to go before the first had gone, or that was not there at all."""
+    """From the URNs in the order they were gone: each pair of kinds of which the second began to go before the first had gone, or that was not there at all."""
     found = []
     for first, then in BEFORE:
         early = [place for place, urn in enumerate(urns) if re.search(first, urn)]

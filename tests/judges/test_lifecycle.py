@@ -9,7 +9,7 @@ import pytest
 from . import placement
 from .engine.harness import Harness
 from .life import OTHER, Life, loads_of, plan_of
-from .order import deleted, out_of_order
+from .order import out_of_order
 from .stored import inventory, kept_by_helm, stored_otherwise
 from .world.charts import CRD_GROUPS
 from .world.daemon import wait_until
@@ -102,14 +102,13 @@ class LifeOfAStack:
             models = copy.deepcopy(life.config["headwater:serving"]["models"])
             models[0]["context"] //= 2
             life.change_serving({"models": models})
-            changes = life.changes()
+            changes = life.up()
             stack = {urn for _, urn in changes if urn.split("::")[2] == "pulumi:pulumi:Stack"}
             changes = [(op, urn) for op, urn in changes if urn not in stack]
             assert changes
             assert [change for change in changes if change[0] != "update"] == []
             assert [urn for _, urn in changes if models[0]["name"] not in urn.rsplit("::", 1)[1]] == []
             assert [urn for _, urn in changes if "$headwater:platform:" in urn or "headwater:platform:" in urn] == []
-            life.up()
             life.settle(placement.demanded_pods(life.plan))
 
     def test_switching_the_serving_stack_leaves_the_platform_alone(self, life: Life) -> None:
@@ -117,7 +116,8 @@ class LifeOfAStack:
             platform = {item["urn"]: item for item in life.pulumi.export() if "headwater:platform:" in item["urn"]}
             assert platform
             life.change_serving({"stack": OTHER[life.serving]})
-            life.up()
+            changes = life.up()
+            assert [urn for _, urn in changes if "headwater:platform:" in urn] == []
             after = {item["urn"]: item for item in life.pulumi.export()}
             kept = {urn for urn in platform if urn in after and after[urn].get("id") == platform[urn].get("id")}
             assert platform.keys() - kept == set()
@@ -133,13 +133,11 @@ class LifeOfAStack:
 
     def test_no_secret_is_shown_anywhere(self, life: Life) -> None:
         with life.step("secrets"):
-            diff = life.pulumi.run("preview", "--diff").text
             logs = "".join(path.read_text(errors="replace") for path in life.world.logs.iterdir())
             events = str(life.world.kube.list("v1", "Event"))
             texts = {
                 "state": life.pulumi.raw_export(),
-                "output of up and refresh": life.seen,
-                "diff": diff,
+                "output of up and refresh, with every difference": life.seen,
                 "logs": logs,
                 "events": events,
                 "launch templates": str(life.world.aws.launches()),
@@ -155,7 +153,7 @@ class LifeOfAStack:
         if not cluster.get("protect"):
             return  # this stack protects nothing: the destroy that follows says so
         with life.step("protection"):
-            refused = life.pulumi.run("destroy", "--yes", "--preview-only", check=False)
+            refused = life.pulumi.run("destroy", "--yes", check=False)
             assert refused.code != 0
             assert "protect" in refused.text
             life.config["headwater:cluster"] = cluster | {"protect": False, "deletionProtection": False}
@@ -167,10 +165,9 @@ class LifeOfAStack:
             kept_on_purpose = {
                 item["type"] for item in life.pulumi.export() if item.get("retainOnDelete") and item.get("custom")
             }
-            events = life.harness.project / "destroy.events"
-            ended = life.pulumi.run("destroy", "--yes", "--event-log", str(events), timeout=600)
-            assert life.pulumi.export() == [], ended.text
-            assert out_of_order(deleted(events)) == []
+            gone = life.destroy()
+            assert life.pulumi.export() == []
+            assert out_of_order(gone) == []
             left = {entry for entry in inventory(life.world.kube) - life.before if not kept_by_helm(entry, CRD_GROUPS)}
             assert left == set()
             world, ec2 = life.world, life.world.aws.client("ec2")

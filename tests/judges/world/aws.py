@@ -54,7 +54,7 @@ class SimulatedAws:
             return json.load(answer)
 
     def launches(self) -> dict[str, dict[str, Any]]:
-        """For each instance ever launched: the launch template, its data, the tags asked for, and the override bought."""
+        """By instance ever launched: the launch template, its data, the tags asked for, and the override bought."""
         found: dict[str, dict[str, Any]] = self._ask("launches")
         return found
 

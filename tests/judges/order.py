@@ -19,14 +19,18 @@ BEFORE = (
 """What must be gone before what: models, then their nodes, then what takes nodes away, then what that stands on."""
 
 
-def out_of_order(urns: list[str]) -> list[str]:
-    """From the URNs in the order they were gone: each pair of kinds of which the second began to go before the first had gone, or that was not there at all."""
+def out_of_order(gone: list[str]) -> list[str]:
+    """Pairs of kinds of which the second began to go before the first had gone, or that were not there at all.
+
+    Args:
+        gone: URNs in the order in which they were gone.
+    """
     found = []
     for first, then in BEFORE:
-        early = [place for place, urn in enumerate(urns) if re.search(first, urn)]
-        late = [place for place, urn in enumerate(urns) if re.search(then, urn)]
+        early = [place for place, urn in enumerate(gone) if re.search(first, urn)]
+        late = [place for place, urn in enumerate(gone) if re.search(then, urn)]
         if not early or not late:
             found.append(f"nothing deleted like {first if not early else then}")
         elif early[-1] > late[0]:
-            found.append(f"{urns[late[0]]} went before {urns[early[-1]]}")
+            found.append(f"{gone[late[0]]} went before {gone[early[-1]]}")
     return found

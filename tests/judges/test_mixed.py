@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 
 from . import placement
-from .conftest import SERVING
 from .engine.harness import Harness
 from .life import Life, loads_of, plan_of
 from .world.world import World
@@ -24,15 +23,14 @@ MODELS = [
 ]
 
 
-@pytest.fixture(scope="module", params=SERVING)
+@pytest.fixture(scope="module")
 def life(
-    request: pytest.FixtureRequest,
     make_world: Callable[..., World],
     make_harness: Callable[..., Harness],
     stack_configs: dict[str, dict[str, Any]],
 ) -> Life:
     config = copy.deepcopy(stack_configs["dev"])
-    config["headwater:serving"] = {"stack": request.param, "models": MODELS}
+    config["headwater:serving"] = {"stack": "llm-d", "models": MODELS}
     world = make_world(loads=loads_of(plan_of(config, "dev")))
     return Life(world, make_harness(world, {"dev": config}), "dev", config)
 
@@ -46,3 +44,12 @@ def test_each_model_gets_the_nodes_the_plan_bought_for_it(life: Life) -> None:
     assert placement.nodes_against_plan(life.world, life.plan) == []
     assert placement.pods_against_plan(life.world, life.plan) == []
     assert placement.dollars_per_hour(life.world, life.plan.region) == pytest.approx(life.plan.cost.now)
+
+
+def test_the_other_serving_stack_sits_on_the_same_nodes(life: Life) -> None:
+    nodes = set(life.world.aws.launches())
+    life.change_serving({"stack": "dynamo"})
+    life.up()
+    life.settle(placement.demanded_pods(life.plan))
+    assert placement.pods_against_plan(life.world, life.plan) == []
+    assert set(life.world.aws.launches()) == nodes

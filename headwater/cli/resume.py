@@ -37,9 +37,10 @@ class Begun:
 
 
 def pending_creations(state: State) -> list[State]:
-    """The resources of creations without an end, as an exported state has them."""
+    """The resources of creations without an end in an exported state; components and providers exist nowhere else."""
     operations = state["deployment"].get("pending_operations") or []
-    return [item["resource"] for item in operations if item["type"] == "creating"]
+    created = [item["resource"] for item in operations if item["type"] == "creating"]
+    return [item for item in created if item.get("custom") and not item["type"].startswith("pulumi:")]
 
 
 def begun(state: State) -> list[Begun]:

@@ -14,8 +14,11 @@ ROLE, VPC, OBJECT, OTHER = (
 )
 
 
-def _creation(urn, **inputs):
-    return {"type": "creating", "resource": {"urn": urn, "type": urn.split("::")[2], "inputs": inputs}}
+def _creation(urn, *, custom=True, **inputs):
+    return {
+        "type": "creating",
+        "resource": {"urn": urn, "type": urn.split("::")[2], "custom": custom, "inputs": inputs},
+    }
 
 
 @pytest.fixture
@@ -24,6 +27,8 @@ def state(tmp_path: Path) -> Path:
         _creation(ROLE, name="nodes-0a1"),
         _creation(VPC, cidrBlock="10.0.0.0/16", tags={"Name": "network"}),
         _creation(OBJECT, metadata={"namespace": "models", "name": "settings"}),
+        _creation(f"{STACK}::pulumi:providers:kubernetes::cluster"),
+        _creation(f"{STACK}::eks:index:Cluster::cluster", custom=False),
         {"type": "updating", "resource": {"urn": OTHER, "type": "aws:iam/policy:Policy"}},
     ]
     kept = [{"urn": OTHER, "type": "aws:iam/policy:Policy", "id": "arn"}]

@@ -8,6 +8,7 @@ from typing import Any
 from .engine.aws_provider import AwsProvider
 from .engine.harness import Harness
 from .stored import inventory
+from .world.daemon import wait_until
 
 Object = dict[str, Any]
 Ending = dict[str, Any]
@@ -27,13 +28,18 @@ def in_cloud(item: Object) -> bool:
 
 
 def _names(resources: list[Object]) -> dict[str, str]:
-    """What AWS or the provider made up (ids, names), to the URN it was made up for."""
+    """What AWS or the provider made up (ids, names, a cluster's address), to the URN it was made up for."""
     found = {}
     for item in resources:
         if item["type"].startswith("aws:") and item.get("custom"):
             made_up = item.get("inputs", {}).get("__defaults") or []
             for name in (item["id"], *(item["inputs"][key] for key in made_up)):
                 found[str(name)] = item["urn"]
+        if item["type"] == "aws:eks/cluster:Cluster":
+            made = item["outputs"]
+            found[made["endpoint"]] = f"endpoint of {item['urn']}"
+            found[made["certificateAuthority"]["data"]] = f"authority of {item['urn']}"
+            found[made["vpcConfig"]["clusterSecurityGroupId"]] = f"security group of {item['urn']}"
     return found
 
 
@@ -68,9 +74,15 @@ def ending(harness: Harness) -> Ending:
         about = {key: item[key] for key in _OPTIONS if item.get(key)}
         about["provider"] = item.get("provider", "").rsplit("::", 1)[0]
         about["dependencies"] = sorted(about.get("dependencies", []))
+        about["propertyDependencies"] = {
+            key: sorted(urns) for key, urns in about.get("propertyDependencies", {}).items() if urns
+        }
         outputs = item.get("outputs") if item["type"] == "pulumi:pulumi:Stack" else None
         state[item["urn"]] = _renamed([item["type"], item.get("inputs"), outputs, about], names)
-    objects = {_RELEASE.sub(r"\1", entry) for entry in inventory(harness.world.kube, owned=False)}
+    listed = wait_until(
+        "every kind can be listed, new ones too", lambda: inventory(harness.world.kube, owned=False), seconds=30
+    )
+    objects = {_RELEASE.sub(r"\1", entry) for entry in listed}
     return {
         "state": state,
         "aws": _held_by_aws(harness),
@@ -79,14 +91,15 @@ def ending(harness: Harness) -> Ending:
     }
 
 
-def differences(one: Ending, other: Ending) -> list[str]:
-    """Where two endings differ, a line for each; none when they are the same."""
-    found = []
-    for part in one:
-        first, second = one[part], other[part]
-        if isinstance(first, dict):
-            keys = [key for key in sorted({*first, *second}) if first.get(key) != second.get(key)]
-            found += [f"{part} {key}: {str(first.get(key))[:600]} | {str(second.get(key))[:600]}" for key in keys]
-        elif first != second:
-            found.append(f"{part}: {sorted(set(first) ^ set(second)) or 'some of them more than once'}")
-    return found
+def differences(one: Any, other: Any, path: str = "") -> list[str]:
+    """Where two endings differ, a line for each place; none when they are the same."""
+    if isinstance(one, dict) and isinstance(other, dict):
+        keys = sorted({*one, *other})
+        return [line for key in keys for line in differences(one.get(key), other.get(key), f"{path} {key}")]
+    if isinstance(one, list) and isinstance(other, list):
+        if len(one) == len(other):
+            pairs = enumerate(zip(one, other, strict=True))
+            return [line for index, pair in pairs for line in differences(*pair, f"{path}[{index}]")]
+        known = [json.dumps(item, sort_keys=True) for item in one], [json.dumps(item, sort_keys=True) for item in other]
+        return [f"{path}: {sorted(set(known[0]) ^ set(known[1])) or 'some of them more than once'}"[:2000]]
+    return [] if one == other else [f"{path}: {str(one)[:600]} | {str(other)[:600]}"]

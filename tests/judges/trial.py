@@ -30,6 +30,11 @@ class Trial:
         self.cleared: list[str] = []
         self.pulumi.init(stack)
 
+    def close(self) -> None:
+        """End the engine and its world."""
+        self.harness.close()
+        self.harness.world.close()
+
     def object_of(self, item: Object) -> Object | None:
         """The object that a Kubernetes resource of the state stands for, or the record of a Helm release."""
         inputs = item["inputs"]

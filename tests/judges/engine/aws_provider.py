@@ -93,6 +93,14 @@ class AwsProvider(provider_pb2_grpc.ResourceProviderServicer):
         """Whether a creation is under way, asked for by whoever, even if it has died meanwhile."""
         return self._under_way > 0
 
+    def lose(self, type_: str) -> str:
+        """Somebody deletes the newest resource of the type by hand; returns its id."""
+        number = [number for kind, number in self.kept if kind == type_][-1]
+        if type_ in self._backed:
+            self._backed[type_].delete(number)
+        del self.kept[(type_, number)]
+        return number
+
     def Handshake(self, request: Any, context: Any) -> Any:
         """We take secrets and resource references as they are."""
         return provider_pb2.ProviderHandshakeResponse(accept_secrets=True, accept_resources=True)

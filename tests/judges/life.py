@@ -137,7 +137,7 @@ class Life:
             self.world.kube.patch(pool, {"spec": {"disruption": {"consolidateAfter": after}}})
 
     def settle(self, pods: int, *, seconds: float = 120) -> None:
-        """Wait until so many model pods run and every node is initialised."""
+        """Wait until so many model pods run, every node is initialised and every condition of Karpenter's is True."""
 
         def settled() -> bool:
             self.world.plane.check()
@@ -150,7 +150,9 @@ class Life:
                 for claim in claims
                 if claim.get("status")
             )
-            return len(running) == pods and not placement.not_running(self.world) and ready and bool(claims)
+            if len(running) != pods or placement.not_running(self.world) or not ready or not claims:
+                return False
+            return not placement.not_ready(self.world)
 
         try:
             wait_until(f"{pods} model pods run", settled, seconds=seconds, every=0.5)
@@ -159,7 +161,7 @@ class Life:
 
     def story(self) -> list[str]:
         """What a person would look at: pods that wait, the scheduler's and Karpenter's last words."""
-        lines = placement.not_running(self.world)
+        lines = [*placement.not_running(self.world), *placement.not_ready(self.world)]
         events = [item for item in self.world.kube.list("v1", "Event") if item.get("type") == "Warning"]
         lines += sorted({f"{item['involvedObject']['name']}: {item['message'][:300]}" for item in events})[-15:]
         log = self.world.logs / "karpenter.log"

@@ -134,6 +134,10 @@ def reserved_against_plan(world: World, plan: Plan) -> list[str]:
             item for item in _claims(world) if item["metadata"]["labels"].get("karpenter.sh/nodepool") == pool.name
         ]
         kinds = [item["metadata"]["labels"].get("karpenter.sh/capacity-type") for item in claims]
+        booked = [item.get("CapacityReservationId") for item in world.aws.instances()]
+        for reservation in pool.reservations:
+            if pool.reserved_nodes and reservation.id not in booked:
+                found.append(f"{pool.name}: no instance sits in {reservation.id}")
         if kinds.count("reserved") != pool.reserved_nodes:
             found.append(f"{pool.name}: {kinds.count('reserved')} reserved nodes, the plan has {pool.reserved_nodes}")
         if any(kind not in pool.buy for kind in kinds):

@@ -62,7 +62,6 @@ class LifeOfAStack:
     def test_karpenter_buys_exactly_the_nodes_of_the_plan(self, life: Life) -> None:
         with life.step("placement"):
             life.settle(placement.demanded_pods(life.plan))
-            assert placement.not_ready(life.world) == []
             assert placement.nodes_against_plan(life.world, life.plan) == []
             assert placement.reserved_against_plan(life.world, life.plan) == []
             assert placement.limits_against_plan(life.world, life.plan) == []

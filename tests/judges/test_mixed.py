@@ -40,7 +40,6 @@ def test_each_model_gets_the_nodes_the_plan_bought_for_it(life: Life) -> None:
     assert [pool.whole_node for pool in life.plan.pools].count(True) == 2
     life.up()
     life.settle(placement.demanded_pods(life.plan))
-    assert placement.not_ready(life.world) == []
     assert placement.nodes_against_plan(life.world, life.plan) == []
     assert placement.pods_against_plan(life.world, life.plan) == []
     assert placement.dollars_per_hour(life.world, life.plan.region) == pytest.approx(life.plan.cost.now)

@@ -5,6 +5,7 @@ import http.client
 import json
 import ssl
 import threading
+import time
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ from urllib.parse import urlencode, urlsplit
 Object = dict[str, Any]
 
 APPLY = "application/apply-patch+yaml"
+TOO_MANY_REQUESTS, PATIENCE = 429, 60
 EDIT = "application/json-patch+json"
 MERGE = "application/merge-patch+json"
 
@@ -37,11 +39,28 @@ class Kube:
         self._resources: dict[tuple[str, str], tuple[str, bool]] = {}
 
     def request(self, method: str, path: str, body: object = None, *, content: str = "application/json") -> Any:
-        """One request; JSON in, JSON out.
+        """One request; JSON in, JSON out. Where the server asks to come again a little later, it does, for a while.
 
         Raises:
             KubeError: the server answered with an error status.
         """
+        for _ in range(PATIENCE):
+            status, raw = self._exchange(method, path, body, content)
+            if status != TOO_MANY_REQUESTS:
+                break
+            time.sleep(0.5)
+        if status >= 400:
+            try:
+                message = json.loads(raw)["message"]
+            except (ValueError, KeyError, TypeError):
+                message = raw.decode(errors="replace")
+            raise KubeError(status, message)
+        if not raw:
+            return None
+        return json.loads(raw) if raw[:1] in b"{[" else raw.decode()
+
+    def _exchange(self, method: str, path: str, body: object, content: str) -> tuple[int, bytes]:
+        """Status and body of an answer; a connection the server has dropped is opened anew once."""
         payload = None if body is None else json.dumps(body).encode()
         headers = {"Authorization": f"Bearer {self.token}", "Accept": "application/json", "Content-Type": content}
         for last in (False, True):
@@ -53,22 +72,13 @@ class Kube:
             try:
                 connection.request(method, path, payload, headers)
                 response = connection.getresponse()
-                raw = response.read()
-                break
+                return response.status, response.read()
             except (OSError, http.client.HTTPException):
                 connection.close()
                 self._local.connection = None
                 if last:
                     raise
-        if response.status >= 400:
-            try:
-                message = json.loads(raw)["message"]
-            except (ValueError, KeyError, TypeError):
-                message = raw.decode(errors="replace")
-            raise KubeError(response.status, message)
-        if not raw:
-            return None
-        return json.loads(raw) if raw[:1] in b"{[" else raw.decode()
+        raise AssertionError("the second attempt answers or raises")
 
     def close(self) -> None:
         """Drop every thread's connection."""

@@ -128,9 +128,6 @@ class Pulumi:
             out, err = process.communicate()
             raise PulumiFailed(f"pulumi {' '.join(args)}: no end after {timeout:g} s\n{(out + err)[-6000:]}") from None
         ended = Ended(process.returncode, out, err, time.monotonic() - begin)
-        import sys
-
-        sys.stderr.write(f"DBG {time.strftime('%X')} {args[:2]} {ended.seconds:.1f}\n")
         if check and ended.code:
             raise PulumiFailed(f"pulumi {' '.join(args)} ended with {ended.code}:\n{ended.text[-6000:]}")
         return ended

@@ -87,7 +87,9 @@ def test_switching_the_serving_stack_replaces_every_serving_resource_kind(stack)
     llmd, dynamo = names(graph(stack, "llm-d")), names(graph(stack, "dynamo"))
     assert not any("DynamoGraphDeployment" in name for name in llmd)
     assert any("DynamoGraphDeployment" in name for name in dynamo)
-    assert not any("InferencePool" in name or "llm-d-router" in name for name in dynamo if "llmd" in name)
+    routers = {name for name in llmd if name.endswith("-router")}
+    assert routers
+    assert not routers & {*dynamo}
 
 
 def made_twice(llmd, dynamo):
@@ -115,6 +117,26 @@ def test_an_object_that_both_serving_stacks_make_is_one_resource(stack):
 )
 def test_settings_leave_no_object_made_twice(change):
     assert made_twice(*(varied("staging", serving, change) for serving in SERVING)) == {}
+
+
+def services_of_llmd(found):
+    """Services that exist under llm-d: ours, the router chart's, and the ones LeaderWorkerSets bring."""
+    own = {name for (kind, _, name) in objects(found) if kind.endswith((":Service", ":LeaderWorkerSet"))}
+    routers = {r.inputs["name"] for r in found.resources if r.name.endswith("-router")}
+    return own | {f"{name}-epp" for name in routers}
+
+
+@pytest.mark.parametrize(
+    ("stack", "gateway"), [("dev", "picker"), ("staging", "picker"), ("staging", "auto"), ("prod", "auto")]
+)
+def test_services_of_dynamos_operator_have_names_of_their_own(stack, gateway):
+    """The operator makes `<graph>-<component>` while llm-d's chart still holds its own: neither may be taken over."""
+    change = {"headwater:dynamo": {"gateway": gateway}}
+    found = varied(stack, "dynamo", change)
+    graphs = [r.inputs for r in found.resources if r.type.endswith(":DynamoGraphDeployment")]
+    made = {f"{g['metadata']['name']}-{part['name']}" for g in graphs for part in g["spec"]["components"]}
+    assert len(made) > len(graphs) > 0
+    assert made & services_of_llmd(varied(stack, "llm-d", change)) == set()
 
 
 @each

@@ -13,7 +13,8 @@ METRICS_LABEL = "nvidia.com/metrics-enabled"
 
 FRONTEND = "frontend"
 PLANNER = "planner"
-EPP = "epp"
+PICKER = "picker"
+"""Not ``epp``: llm-d's chart names its own Service and Deployment so, and a switch has both for a while."""
 
 HTTP_PORT = 8000
 SYSTEM_PORT = 9090

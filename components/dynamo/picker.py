@@ -11,7 +11,15 @@ from typing import Any
 from components.dynamo.frontend import COMMAND, image_user
 from components.dynamo.images import dynamo_image
 from components.dynamo.model import MAIN, Component
-from components.dynamo.names import EPP, EXT_PROC_HEALTH_PORT, EXT_PROC_PORT, HTTP_PORT, SYSTEM_PORT, graph_name, ports
+from components.dynamo.names import (
+    EXT_PROC_HEALTH_PORT,
+    EXT_PROC_PORT,
+    HTTP_PORT,
+    PICKER,
+    SYSTEM_PORT,
+    graph_name,
+    ports,
+)
 from components.dynamo.router import policy_mount, policy_volume, router_variables
 from components.dynamo.worker import IMAGE_USER
 from components.quantities import requests
@@ -58,9 +66,9 @@ def picker(plan: Plan, model: ModelPlan, token_secret: str | None) -> Component:
     if mount := policy_mount(plan.settings.dynamo, model):
         container["volumeMounts"] = [mount]
         spec["volumes"] = [policy_volume(plan.settings.dynamo, model)]
-    labels = {**model_labels(model), "app.kubernetes.io/component": EPP}
+    labels = {**model_labels(model), "app.kubernetes.io/component": PICKER}
     template = {"metadata": {"labels": labels}, "spec": spec}
-    return Component(name=EPP, type="epp", replicas=1, pod_template=template)
+    return Component(name=PICKER, type="epp", replicas=1, pod_template=template)
 
 
 def sidecar(plan: Plan, token_secret: str | None) -> dict[str, Any]:

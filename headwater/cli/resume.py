@@ -82,6 +82,8 @@ def resumed(state: State, answers: Mapping[str, str | None]) -> State:
             why = f"The state has {len(meant) or 'no'} unfinished creations of this name."
             faults.append(Fault(key, "", why, "Say the URN." if meant else did_you_mean(key, names)))
             continue
+        if meant[0].urn in ids:
+            faults.append(Fault(key, number or "", "It is answered twice, by its name and by its URN.", "Keep one."))
         if number and meant[0].urn in known:
             why = "It was about to replace another one, which the state still holds."
             faults.append(Fault(key, number, why, "Delete the new one by hand and say --absent: up replaces it again."))
@@ -126,7 +128,12 @@ def resume_command(
         answers[name] = number
     screen = console()
     if out is not None:
-        out.write_text(json.dumps(resumed(exported, answers), indent=4) + "\n", encoding="utf-8")
+        answered = json.dumps(resumed(exported, answers), indent=4) + "\n"
+        try:
+            out.write_text(answered, encoding="utf-8")
+        except OSError as error:
+            why = f"The state cannot be written there ({error.strerror})."
+            raise Refusal([Fault("--out", str(out), why, "Name a file in a folder that exists.")]) from None
     elif answers:
         raise Refusal([Fault("--out", "", "There are answers and no place for the state.", "Add --out FILE.")])
     if as_json:

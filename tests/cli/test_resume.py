@@ -69,6 +69,7 @@ def test_what_exists_enters_the_state_and_nothing_stays_pending(run, state, tmp_
         (("--found", "nodes=x", "--absent", "netwrok", "--absent", "settings"), "Did you mean `network`?"),
         (("--found", "nodes=x", "--absent", "nodes"), "one answer"),
         (("--found", "nodes"), "one answer"),
+        (("--found", "nodes=x", "--absent", ROLE, "--absent", "network", "--absent", "settings"), "answered twice"),
     ],
 )
 def test_no_state_is_written_without_one_answer_for_each(run, state, tmp_path, answers, hint):
@@ -77,6 +78,12 @@ def test_no_state_is_written_without_one_answer_for_each(run, state, tmp_path, a
     assert said.code == 2
     assert hint in said.err
     assert not out.exists()
+
+
+def test_a_place_that_cannot_be_written_is_refused(run, state, tmp_path):
+    answers = [word for name in ("nodes", "network", "settings") for word in ("--absent", name)]
+    said = run("resume", str(state), *answers, "--out", str(tmp_path / "nowhere" / "next.json"))
+    assert (said.code, "cannot be written" in said.err) == (2, True)
 
 
 def test_answers_need_a_place(run, state):

@@ -18,7 +18,7 @@ from components.platform.storage import storage_class_name
 from components.quantities import requests
 from components.serving.flows import EVERYWHERE_BUT_METADATA, POD_IDENTITY, dns, tcp
 from components.serving.images import engine_image, image
-from components.serving.security import USER, plain_security
+from components.serving.security import plain_security, user_security
 from components.serving.weights import COMPLETE
 from headwater.catalog.system import own_pod
 from headwater.plan import Plan
@@ -43,7 +43,8 @@ UPLOAD = f"""\
 if [ -e {DONE} ]; then exit 0; fi
 aws configure set default.s3.preferred_transfer_client crt
 aws s3 sync --only-show-errors --exclude ".cache/*" {WORK}/files "$TARGET"
-date | aws s3 cp --only-show-errors - "$TARGET{COMPLETE}"
+date >{WORK}/marker
+aws s3 cp --only-show-errors {WORK}/marker "$TARGET{COMPLETE}"
 """
 
 
@@ -84,14 +85,7 @@ def mirror_job(plan: Plan, copy: MirrorCopy, token_secret: str | None) -> dict[s
         "serviceAccountName": MIRROR_SERVICE_ACCOUNT,
         "automountServiceAccountToken": False,
         "enableServiceLinks": False,
-        "securityContext": {
-            "runAsNonRoot": True,
-            "runAsUser": USER,
-            "runAsGroup": USER,
-            "fsGroup": USER,
-            "fsGroupChangePolicy": "OnRootMismatch",
-            "seccompProfile": {"type": "RuntimeDefault"},
-        },
+        "securityContext": user_security(),
         "initContainers": [
             _container("check", cli, [*shell, CHECK], s3, "1Gi"),
             _container("download", engine, ["python3", "-c", DOWNLOAD], hub, "4Gi"),

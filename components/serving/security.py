@@ -17,6 +17,11 @@ def pod_security(role: Role) -> dict[str, Any]:
     """
     if role.pod.efa:
         return {"runAsUser": 0, "runAsGroup": 0, "fsGroup": 0, "seccompProfile": {"type": "RuntimeDefault"}}
+    return user_security()
+
+
+def user_security() -> dict[str, Any]:
+    """Security context of a pod that runs as an ordinary user, who owns its volumes."""
     return {
         "runAsNonRoot": True,
         "runAsUser": USER,

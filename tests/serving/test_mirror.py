@@ -186,7 +186,7 @@ echo "$@" >> {tmp_path}/said
 case "$1 $2" in
   "s3 ls") test -e "{tmp_path}/s3/${{3#s3://}}" ;;
   "s3 sync") for last; do :; done; mkdir -p "{tmp_path}/s3/${{last#s3://}}" ;;
-  "s3 cp") for last; do :; done; cat > "{tmp_path}/s3/${{last#s3://}}" ;;
+  "s3 cp") for last; do :; done; cp "$4" "{tmp_path}/s3/${{last#s3://}}" ;;
   "configure set") ;;
   *) exit 9 ;;
 esac
@@ -209,7 +209,8 @@ def test_the_marker_is_written_last_and_a_second_run_does_nothing(bucket):
     assert script(bucket, UPLOAD).returncode == 0
     said = (bucket / "said").read_text().splitlines()
     assert [line.split()[1] for line in said] == ["ls", "set", "sync", "cp"]
-    assert said[-1].endswith("- s3://b/org/name.complete")
+    assert said[-1].endswith("/weights/marker s3://b/org/name.complete")
+    assert (bucket / "s3" / "b" / "org" / "name.complete").read_text().strip()
     assert script(bucket, CHECK).returncode == 0
     assert (bucket / "weights" / "done").exists()
     assert script(bucket, UPLOAD).returncode == 0

@@ -9,7 +9,7 @@ from pydantic import ValidationError
 
 from headwater.refusal import Fault, Refusal, did_you_mean, nearest
 from headwater.settings import SECTIONS, environment_of, load_stack, settings_from_config, stack_path
-from headwater.settings.base import parse_duration
+from headwater.settings.base import duration, parse_duration
 from headwater.settings.load import ENCRYPTED, reveal
 from headwater.settings.yaml12 import read_yaml
 from tests.conftest import ROOT
@@ -64,8 +64,21 @@ def test_a_duration_without_unit_is_refused(text):
 
 
 @given(st.integers(1, 10**6), st.sampled_from(["ms", "s", "m", "h", "d"]))
-def test_every_whole_duration_is_read(count, unit):
-    assert parse_duration(f"{count}{unit}") > 0
+def test_every_whole_duration_up_to_a_year_is_read(count, unit):
+    seconds = count * {"ms": 0.001, "s": 1, "m": 60, "h": 3600, "d": 86400}[unit]
+    if seconds <= 366 * 86400:
+        assert parse_duration(f"{count}{unit}") == pytest.approx(seconds)
+        assert parse_duration(duration(parse_duration(f"{count}{unit}"))) == pytest.approx(seconds)
+    else:
+        with pytest.raises(ValueError, match="at most 366d"):
+            parse_duration(f"{count}{unit}")
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"), [(60.0, "1m"), (90.0, "90s"), (86400.0, "1d"), (0.04, "40ms"), (0.5, "500ms")]
+)
+def test_a_duration_is_written_in_the_largest_unit_that_divides_it(seconds, text):
+    assert duration(seconds) == text
 
 
 def test_replicas_may_be_one_number():
@@ -209,3 +222,17 @@ def test_the_nearest_word_ignores_case_and_distance_has_an_end():
 def test_a_fault_without_value_or_remedy_has_no_empty_lines():
     assert Fault("a.b", "", "Why.", "").text("f.yaml") == "f.yaml, a.b\n  Why."
     assert Fault("a.b", "1", "Why.", "Do.").text() == "a.b = 1\n  Why.\n  Do."
+
+
+@pytest.mark.parametrize("text", ["", " ", "hf_" + "a" * 34 + "\n", "hf_" + "a" * 34 + " #mine", "hf_ä"])
+def test_a_token_with_blanks_or_line_ends_is_refused_without_repeating_it(text):
+    config = {
+        "aws:region": "us-east-2",
+        "headwater:huggingFace": {"token": text},
+        "headwater:serving": {"models": [{"name": "q", "model": "qwen3-32b"}]},
+    }
+    with pytest.raises(Refusal) as refused:
+        settings_from_config(config, "dev")
+    [fault] = refused.value.faults
+    assert (fault.path, fault.value, "one word" in fault.why) == ("headwater:huggingFace.token", "", True)
+    assert "aaaa" not in refused.value.text()

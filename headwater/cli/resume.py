@@ -90,7 +90,7 @@ def resumed(state: State, answers: Mapping[str, str | None]) -> State:
         ids[meant[0].urn] = number
     for item in creations:
         if item.urn not in ids:
-            why = f"A {item.type} was being created, and the state does not say whether it exists."
+            why = f"This {item.type} was being created, and the state does not say whether it exists."
             remedy = f"Look for {item.look_for or item.urn}; then say --found {item.name}=ID or --absent {item.name}."
             faults.append(Fault(item.name, "", why, remedy))
     if faults:
@@ -98,6 +98,64 @@ def resumed(state: State, answers: Mapping[str, str | None]) -> State:
     made = [item | {"id": ids[item["urn"]]} for item in pending_creations(state) if ids[item["urn"]]]
     rest = {key: value for key, value in deployment.items() if key != "pending_operations"}
     return state | {"deployment": rest | {"resources": [*(deployment.get("resources") or []), *made]}}
+
+
+def _read(file: Path) -> State:
+    """An exported state, of which everything read here is there.
+
+    Raises:
+        Refusal: there is no such file, or it is another one.
+    """
+    try:
+        state: State = json.loads(file.read_text(encoding="utf-8"))
+    except OSError as error:
+        why = f"It cannot be read: {error.strerror}."
+        raise Refusal([Fault(str(file), "", why, "Run `pulumi stack export --file` first.")]) from None
+    except (ValueError, RecursionError):
+        state = {}
+    deployment = state.get("deployment") if isinstance(state, dict) else None
+    resources, operations = _items(deployment, "resources"), _items(deployment, "pending_operations")
+    asked = [item.get("resource") for item in operations or []]
+    if (
+        resources is None
+        or operations is None
+        or not all(isinstance(item.get("urn"), str) for item in resources)
+        or not all(isinstance(item.get("type"), str) for item in operations)
+        or not all(_is_resource(item) for item in asked)
+    ):
+        why = "It is not what `pulumi stack export --file` writes."
+        raise Refusal([Fault(str(file), "", why, "Export the state again.")])
+    return state
+
+
+def _items(deployment: Any, key: str) -> list[State] | None:
+    """A list of mappings in a deployment, empty where it has none; None where it is something else."""
+    found = (deployment.get(key) or []) if isinstance(deployment, dict) else None
+    return found if isinstance(found, list) and all(isinstance(item, dict) for item in found) else None
+
+
+def _is_resource(item: Any) -> bool:
+    if not isinstance(item, dict) or not isinstance(item.get("inputs") or {}, dict):
+        return False
+    return isinstance(item.get("type"), str) and "::" in str(item.get("urn"))
+
+
+def _write(state: State, out: Path) -> None:
+    """The state, whole or not at all.
+
+    Raises:
+        Refusal: it cannot be written there.
+    """
+    target = out.resolve()
+    part = target.with_name(f".{target.name}.part")
+    if target.exists() and not target.is_file():
+        raise Refusal([Fault("--out", str(out), "It cannot be written: it is no file.", "Name a file.")])
+    try:
+        part.write_text(json.dumps(state, indent=4) + "\n", encoding="utf-8")
+        part.replace(target)
+    except OSError as error:
+        part.unlink(missing_ok=True)
+        raise Refusal([Fault("--out", str(out), f"It cannot be written: {error.strerror}.", "Name a file.")]) from None
 
 
 def resume_command(
@@ -114,26 +172,19 @@ def resume_command(
     """What a `pulumi up` that was killed had begun, and a state that knows what came of it."""
     from headwater.cli.places import console, write_json
 
-    try:
-        exported = json.loads(state.read_text(encoding="utf-8"))
-        creations = begun(exported)
-    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-        why = f"It is not what `pulumi stack export --file` writes ({type(error).__name__})."
-        raise Refusal([Fault(str(state), "", why, "Export the state again.")]) from None
+    exported = _read(state)
+    creations = begun(exported)
     answers: dict[str, str | None] = dict.fromkeys(absent or [])
+    if "" in answers:
+        raise Refusal([Fault("--absent", "", "It names no creation.", "Say which one does not exist.")])
     for answer in found or []:
-        name, _, number = answer.partition("=")
-        if not number or name in answers:
+        name, _, number = (part.strip() for part in answer.partition("="))
+        if not name or not number or name in answers:
             raise Refusal([Fault("--found", answer, "Each name gets one answer, NAME=ID or --absent NAME.", "")])
         answers[name] = number
     screen = console()
     if out is not None:
-        answered = json.dumps(resumed(exported, answers), indent=4) + "\n"
-        try:
-            out.write_text(answered, encoding="utf-8")
-        except OSError as error:
-            why = f"The state cannot be written there ({error.strerror})."
-            raise Refusal([Fault("--out", str(out), why, "Name a file in a folder that exists.")]) from None
+        _write(resumed(exported, answers), out)
     elif answers:
         raise Refusal([Fault("--out", "", "There are answers and no place for the state.", "Add --out FILE.")])
     if as_json:

@@ -89,7 +89,7 @@ def build_plan(
     kubernetes = _kubernetes(settings, faults)
     ground, zones = _ground(settings, day, project, calibrations, faults)
     models, pools = _place(ground, _choices(ground, faults), faults)
-    faults += platform_faults(settings, zones, pools)
+    faults += platform_faults(settings, zones, pools, project)
     system = system_group(settings, models, zones, faults)
     if faults:
         raise Refusal(_in_order(faults))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 
 from headwater.plan.model import Pool
 from headwater.plan.subnets import DEFAULT_CIDR, zone_subnets
@@ -10,15 +11,18 @@ from headwater.refusal import Fault
 from headwater.settings import Settings
 
 
-def platform_faults(settings: Settings, zones: Sequence[str], pools: Sequence[Pool]) -> list[Fault]:
+def platform_faults(
+    settings: Settings, zones: Sequence[str], pools: Sequence[Pool], project: Path | None = None
+) -> list[Fault]:
     """Every fault of network, cluster and weights that takes more than one section to see.
 
     Args:
         settings: the stack file.
         zones: of the network.
         pools: the GPU pools that were decided.
+        project: folder that paths in the stack file start from; default is the current one.
     """
-    found = [*_room(settings, zones), *_isolated(settings), *_drafts(settings)]
+    found = [*_room(settings, zones), *_isolated(settings), *_drafts(settings), *_folders(settings, project)]
     return [*found, *_lustre(settings, pools), *_existing(settings)]
 
 
@@ -56,6 +60,18 @@ def _isolated(settings: Settings) -> list[Fault]:
         why = "An isolated network has no internet gateway, so nothing in it can be public."
         found.append(Fault("headwater:gateway.exposure", "public", why, "Use `internal`, or a network with internet."))
     return found
+
+
+def _folders(settings: Settings, project: Path | None) -> list[Fault]:
+    """A mirror on this machine that is not there: the first release to read it would fail, in the middle of an `up`."""
+    why = "There is no such folder; paths start at the project's folder."
+    remedy = "Put it there, or name a registry or an address."
+    base = project or Path.cwd()
+    return [
+        Fault(f"headwater:mirror.{key}", text, why, remedy)
+        for key, text in settings.mirror.folders.items()
+        if not (base / text).is_dir()
+    ]
 
 
 def _drafts(settings: Settings) -> list[Fault]:

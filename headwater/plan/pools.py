@@ -6,6 +6,7 @@ pending for good. A pool whose nodes talk to each other holds one zone, because 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -42,15 +43,7 @@ def pods_at(role: Role, *, most: bool) -> int:
 
 def nodes_for(roles: Iterable[Role], gpus_per_node: int, *, most: bool) -> int:
     """Nodes that hold these pods. Pods take 1, 2, 4 or 8 GPUs, so larger ones first always packs without gaps."""
-    free: list[int] = []
-    sizes = sorted((r.pod.gpus for r in roles for _ in range(pods_at(r, most=most))), reverse=True)
-    for size in sizes:
-        slot = next((i for i, gpus in enumerate(free) if gpus >= size), None)
-        if slot is None:
-            free.append(gpus_per_node)
-            slot = len(free) - 1
-        free[slot] -= size
-    return len(free)
+    return math.ceil(sum(r.pod.gpus * pods_at(r, most=most) for r in roles) / gpus_per_node)
 
 
 def settle(models: Sequence[ModelPlan], supplies: Mapping[str, Supply]) -> tuple[ModelPlan, ...]:

@@ -50,11 +50,11 @@ def system_group(
     counts = {stack: nodes_for(settings, pods, types, _zones(settings, zones)) for stack, pods in needs.items()}
     demanding = max(needs, key=lambda stack: (counts[stack], sum(w.cpu_millis * w.replicas for w in needs[stack])))
     pods, least = needs[demanding], counts[demanding]
-    nodes = asked.min or least
+    nodes, most = asked.min or least, int(default("system", "nodes_most"))
     group = SystemGroup(
         instances=types,
         nodes=nodes,
-        nodes_max=asked.max or nodes * int(default("system", "room_to_grow")),
+        nodes_max=asked.max or max(nodes, min(most, nodes * int(default("system", "room_to_grow")))),
         demanding=demanding,
         cpu_millis=sum(w.cpu_millis * w.replicas for w in pods),
         memory_mib=sum(w.memory_mib * w.replicas for w in pods),
@@ -62,7 +62,7 @@ def system_group(
         room=room_of(settings, types),
         dollars_per_hour=on_demand(settings.region, types[0]),
     )
-    faults += _too_few(settings, group, least)
+    faults += [*_too_few(settings, group, least), *_too_many(settings, group, most)]
     return group
 
 
@@ -85,7 +85,9 @@ def nodes_for(settings: Settings, pods: Sequence[Workload], types: Sequence[str]
     usual, whole = room_of(settings, types), room_of(settings, types, margin=False)
     every = [w for w in pods for _ in range(w.replicas)]
     successor = max((w for w in pods if not w.in_place), key=_size)
-    for nodes in itertools.count(int(default("system", "nodes_least"))):
+    sums = {key: sum(_ask(w)[key] for w in every) for key in usual.model_dump()}
+    fewest: int = max(math.ceil(sums[key] / room) for key, room in usual.model_dump().items())
+    for nodes in itertools.count(max(int(default("system", "nodes_least")), fewest)):
         left = nodes - math.ceil(nodes / zones)
         if _placed(every, usual, nodes) and _placed([*every, successor], whole, nodes) and _placed(pods, whole, left):
             return nodes
@@ -99,7 +101,7 @@ def _placed(pods: Sequence[Workload], room: Room, nodes: int) -> bool:
     """
     free = [room.model_dump() for _ in range(nodes)]
     for pod in sorted(pods, key=_size):
-        ask = {"cpu_millis": pod.cpu_millis, "memory_mib": pod.memory_mib, "pods": 1}
+        ask = _ask(pod)
         able = [node for node in free if all(node[key] >= amount for key, amount in ask.items())]
         if not able:
             return False
@@ -107,6 +109,11 @@ def _placed(pods: Sequence[Workload], room: Room, nodes: int) -> bool:
         for key, amount in ask.items():
             emptiest[key] -= amount
     return True
+
+
+def _ask(pod: Workload) -> dict[str, int]:
+    """What one such pod takes of a node's `Room`."""
+    return {"cpu_millis": pod.cpu_millis, "memory_mib": pod.memory_mib, "pods": 1}
 
 
 def _size(pod: Workload) -> tuple[int, int]:
@@ -156,6 +163,18 @@ def _too_few(settings: Settings, group: SystemGroup, least: int) -> list[Fault]:
     remedy = f"Use at least {least}, larger `instances`, or leave it out."
     given = {"min": asked.min, "max": asked.max}
     return [Fault(f"{PATH}.{k}", str(n), why, remedy) for k, n in given.items() if n is not None and n < least]
+
+
+def _too_many(settings: Settings, group: SystemGroup, most: int) -> list[Fault]:
+    """More nodes than EKS gives one group."""
+    asked = settings.system_nodes
+    why = f"A managed node group of EKS holds {most:,} nodes, unless AWS raised that quota."
+    given = {"min": asked.min, "max": asked.max}
+    found = [Fault(f"{PATH}.{k}", str(n), why, f"Use at most {most:,}.") for k, n in given.items() if n and n > most]
+    if group.nodes > most and not found:
+        ask = f"What runs on them takes {group.nodes:,} × {group.instances[0]}. {why}"
+        found.append(Fault(PATH, "", ask, "Use larger `instances`, or ask for less of what runs there."))
+    return found
 
 
 def amounts(of: Workload | Room | SystemGroup) -> str:

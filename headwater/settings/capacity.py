@@ -10,6 +10,8 @@ from pydantic import Field, model_validator
 from headwater.settings.base import Frozen
 from headwater.settings.platform import Zone
 
+MOST_NODES = 512
+"""More nodes of one accelerator than any region keeps for one customer: a slip of the keyboard."""
 Buy = Literal["reserved", "onDemand", "spot"]
 
 
@@ -58,7 +60,7 @@ class Capacity(Frozen):
     zones: Annotated[tuple[Zone, ...] | None, Field(min_length=1)] = None
     max_gpus: Annotated[int | None, Field(ge=1)] = None
     reservations: tuple[Reservation, ...] = ()
-    warm: Annotated[int, Field(ge=0)] = 0
+    warm: Annotated[int, Field(ge=0, le=MOST_NODES)] = 0
 
     @model_validator(mode="after")
     def _reserved(self) -> Capacity:

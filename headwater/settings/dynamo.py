@@ -20,7 +20,7 @@ class RouterCost(Frozen):
     Attributes:
         overlap_credit: blocks of prefill work forgiven per block a worker already holds on its GPUs.
         overlap_credit_decay: how fast that credit shrinks with the worker's load.
-        prefill_scale: weight of prefill work against decode load; 0 switches cache awareness off as well.
+        prefill_scale: weight of prefill work against decode load; at 0 the router would not see caches at all.
         decode_request_weight: blocks charged for each request a worker is decoding.
         host_credit: credit for blocks a worker holds in host memory.
         temperature: 0 always takes the cheapest worker; more spreads the choice.
@@ -257,7 +257,7 @@ class Dynamo(Frozen):
     @field_validator("version", "upgrade_from")
     @classmethod
     def _release(cls, value: str | None) -> str | None:
-        parts = (value or "0.0.0").split(".")
+        parts = ("0.0.0" if value is None else value).split(".")
         if len(parts) != 3 or not all(part.isdigit() for part in parts):
             raise ValueError("a release of Dynamo has three numbers, in quotes")
         return value

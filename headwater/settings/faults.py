@@ -129,6 +129,8 @@ def _fault(detail: ErrorDetails, keys: list[str | int], owner: type[BaseModel] |
         return Fault(path, value, f"This must be {words} {context[name]}.", "")
     if kind == "too_short":
         return Fault(path, value, f"At least {context['min_length']} needed, {context['actual_length']} given.", "")
+    if kind == "string_too_long":
+        return Fault(path, value, f"At most {context['max_length']} characters allowed.", "")
     if kind == "too_long":
         return Fault(path, value, f"At most {context['max_length']} allowed, {context['actual_length']} given.", "")
     expected = {
@@ -154,7 +156,9 @@ _PATTERNS = {
     "certificate": "an ARN, arn:aws:acm:REGION:ACCOUNT:certificate/ID",
     "host": "a DNS name in lower case, such as llm.example.com",
     "account": "an account id of 12 digits, in quotes",
-    "retention": "a number with h, d, w or y, such as 15d",
+    "retention": "a number with h, d, w or y, such as 15d (99999h, 9999d, 999w or 9y at most)",
+    "charts": "an oci:// registry or a folder, without spaces",
+    "manifests": "a folder or an http(s):// address, without spaces",
     "images": "a registry host with its prefix, such as registry.example.com/mirror, without https:// and a last slash",
     "zone": "a zone name such as us-east-2a",
 }

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from pydantic import Field
+from pydantic import Field, field_validator
 
 from headwater.settings.base import Frozen, Seconds
 
@@ -46,6 +46,13 @@ class Autoscaling(Frozen):
     target: Annotated[float | None, Field(gt=0)] = None
     settle: Seconds = 300.0
 
+    @field_validator("settle")
+    @classmethod
+    def _window(cls, value: float) -> float:
+        if not 1 <= value <= 3600 or value % 1:
+            raise ValueError("a HorizontalPodAutoscaler waits whole seconds, from 1s to 1h")
+        return value
+
 
 class Picker(Frozen):
     """The endpoint picker, one release for each model.
@@ -54,13 +61,13 @@ class Picker(Frozen):
         replicas: more than one only where no plugin keeps state of its own process (path ``precise``).
         cpu: cores requested; default from the size of the fleet.
         memory: GiB requested, the limit is twice that.
-        verbosity: of its log, 1 to 5.
+        verbosity: of its log, 0 to 5.
         scorers: scorers of the path ``prefix`` with their weights, instead of ours.
     """
 
     replicas: Annotated[int, Field(ge=1, le=8)] = 1
-    cpu: Annotated[float | None, Field(gt=0)] = None
-    memory: Annotated[int, Field(ge=1)] = 8
+    cpu: Annotated[float | None, Field(ge=0.1, le=64)] = None
+    memory: Annotated[int, Field(ge=1, le=256)] = 8
     verbosity: Annotated[int, Field(ge=0, le=5)] = 2
     scorers: dict[str, Annotated[float, Field(gt=0)]] = {}
 

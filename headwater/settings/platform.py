@@ -12,6 +12,9 @@ from pydantic.alias_generators import to_camel
 from headwater.settings.base import Frozen, Version, arn_of
 
 Arn = Annotated[str, Field(pattern=r"^arn:aws[a-z-]*:[a-z0-9-]+:[a-z0-9-]*:\d{0,12}:.+$")]
+FOLDER = r"[^:\s\p{Cc}]+"
+HOST = r"^([a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?\.)*[a-z]([a-z0-9-]{0,61}[a-z0-9])?$"
+"""A DNS name; its last part starts with a letter, so an address is none."""
 Zone = Annotated[str, Field(pattern=r"^[a-z]{2}(-[a-z]+)+-\d[a-z]$")]
 
 
@@ -77,7 +80,7 @@ class Cluster(Frozen):
     endpoint: Literal["private"] | PublicEndpoint = "private"
     admins: tuple[Arn, ...] = ()
     deploy_role: Arn | None = None
-    account: Annotated[str | None, BeforeValidator(_text_in_quotes), Field(pattern=r"^\d{12}$")] = None
+    account: Annotated[Annotated[str, Field(pattern=r"^\d{12}$")] | None, BeforeValidator(_text_in_quotes)] = None
     deletion_protection: bool = False
     protect: bool = False
     keep_data: bool = False
@@ -191,7 +194,7 @@ class Gateway(Frozen):
     """
 
     exposure: Literal["cluster", "internal", "public"] = "cluster"
-    host: Annotated[str | None, Field(pattern=r"^[a-z0-9]([a-z0-9.-]*[a-z0-9])?$")] = None
+    host: Annotated[str | None, Field(pattern=HOST, max_length=253)] = None
     certificate: Annotated[str | None, Field(pattern=arn_of("acm"))] = None
     allow: tuple[str, ...] = ()
 
@@ -220,9 +223,15 @@ class Mirror(Frozen):
         manifests: a folder or URL prefix that holds the CRD bundles by file name.
     """
 
-    charts: str | None = None
+    charts: Annotated[str | None, Field(pattern=rf"^(oci://[a-z0-9][\w./:-]*|{FOLDER})$")] = None
     images: Annotated[str | None, Field(pattern=r"^[a-z0-9][a-z0-9.-]*(:\d+)?(/[a-z0-9][a-z0-9._-]*)*$")] = None
-    manifests: str | None = None
+    manifests: Annotated[str | None, Field(pattern=rf"^(https?://[A-Za-z0-9]\S*|{FOLDER})$")] = None
+
+    @property
+    def folders(self) -> dict[str, str]:
+        """What lies on the machine that runs ``up``, by key."""
+        given = {"charts": self.charts, "manifests": self.manifests}
+        return {key: text for key, text in given.items() if text is not None and "://" not in text}
 
 
 class Observability(Frozen):
@@ -235,7 +244,7 @@ class Observability(Frozen):
     """
 
     enabled: bool = True
-    retention: Annotated[str, Field(pattern=r"^[1-9][0-9]*(h|d|w|y)$")] = "15d"
+    retention: Annotated[str, Field(pattern=r"^[1-9](\d{0,4}h|\d{0,3}d|\d{0,2}w|y)$")] = "15d"
     grafana: bool = True
 
     @model_validator(mode="after")

@@ -13,8 +13,8 @@ from typing import Annotated, Any, Literal, get_args, get_origin
 from pydantic import BaseModel, SecretStr
 from pydantic.fields import FieldInfo
 
-from headwater.settings.base import Seconds, Version
-from headwater.settings.stack import Settings
+from headwater.settings.base import Seconds, Version, duration
+from headwater.settings.stack import ACCELERATORS, Settings
 
 HEAD = """# Configuration
 
@@ -35,6 +35,8 @@ def reference() -> str:
         if name in ("environment", "region"):
             continue
         parts.append(f"\n## headwater:{field.alias or name}\n")
+        if get_origin(field.annotation) is dict:
+            parts.append(f"By accelerator, {' and '.join(f'`{key}`' for key in ACCELERATORS)}; under each:\n")
         for title, model in _models(field.annotation, ""):
             parts.append(_table(title, model))
     return "\n".join(parts).rstrip() + "\n"
@@ -117,11 +119,11 @@ def _words(annotation: Any, metadata: list[Any] | None = None) -> str:
     if annotation == Version or any("_text_not_number" in repr(m) for m in metadata or ()):
         return "version, in quotes"
     if origin is Annotated:
-        return _words(args[0], list(args[1:]))
+        return _words(args[0], [part for m in args[1:] for part in getattr(m, "metadata", [m])])
     if origin is Literal:
         return ", ".join(f"`{a}`" for a in args)
     if origin in (types.UnionType, typing.Union):
-        return " or ".join(_words(a) for a in args if a is not type(None))
+        return " or ".join(_words(a, metadata) for a in args if a is not type(None))
     if origin is tuple:
         return f"list of {_words(args[0])}"
     if origin is dict:
@@ -131,7 +133,14 @@ def _words(annotation: Any, metadata: list[Any] | None = None) -> str:
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
         return "mapping, below"
     names: dict[Any, str] = {str: "text", int: "whole number", float: "number", bool: "true, false", Any: "anything"}
-    return names.get(annotation, getattr(annotation, "__name__", str(annotation)))
+    return names.get(annotation, getattr(annotation, "__name__", str(annotation))) + _bounds(annotation, metadata or [])
+
+
+def _bounds(annotation: Any, metadata: list[Any]) -> str:
+    """`` ≥ 1, ≤ 64``, of a number that has bounds."""
+    signs = (("gt", ">"), ("ge", "≥"), ("le", "≤"))
+    found = [f"{sign} {getattr(m, name):,}" for name, sign in signs for m in metadata if hasattr(m, name)]
+    return " " + ", ".join(found) if found and annotation in {int, float} else ""
 
 
 def _default(field: FieldInfo) -> str:
@@ -142,4 +151,6 @@ def _default(field: FieldInfo) -> str:
         return ""
     if isinstance(value, bool):
         return f"`{str(value).lower()}`"
+    if _type(field) == "duration":
+        return f"`{duration(value)}`"
     return "`[" + ", ".join(map(str, value)) + "]`" if isinstance(value, tuple) else f"`{value}`"

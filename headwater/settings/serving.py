@@ -96,8 +96,8 @@ class Disaggregation(Frozen):
         decode: decode servers at the minimum of replicas.
     """
 
-    prefill: Annotated[int, Field(ge=1)]
-    decode: Annotated[int, Field(ge=1)]
+    prefill: Annotated[int, Field(ge=1, le=MOST_REPLICAS)]
+    decode: Annotated[int, Field(ge=1, le=MOST_REPLICAS)]
 
 
 class KvCache(Frozen):
@@ -177,7 +177,7 @@ class ModelSettings(Frozen):
     tool_calling: bool = True
     reasoning: bool = True
     trust_remote_code: bool | None = None
-    priority: int = 0
+    priority: Annotated[int, Field(ge=-1_000_000_000, le=1_000_000_000)] = 0
     calibration: str | None = None
     engine: dict[str, EngineValue] = {}
 

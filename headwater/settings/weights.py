@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from pydantic import Field, SecretStr, model_validator
+from pydantic import Field, SecretStr, field_validator, model_validator
 
 from headwater.settings.base import Frozen, arn_of
 
@@ -41,6 +41,14 @@ class HuggingFace(Frozen):
 
     secret_arn: Annotated[str | None, Field(pattern=arn_of("secretsmanager"))] = None
     token: SecretStr | None = None
+
+    @field_validator("token")
+    @classmethod
+    def _one_word(cls, value: SecretStr | None) -> SecretStr | None:
+        text = "x" if value is None else value.get_secret_value()
+        if not text or not all("!" <= letter <= "~" for letter in text):
+            raise ValueError("a token is one word, without blanks and line ends: the hub would refuse it on every node")
+        return value
 
     @model_validator(mode="after")
     def _one(self) -> HuggingFace:

@@ -70,6 +70,8 @@ def test_what_exists_enters_the_state_and_nothing_stays_pending(run, state, tmp_
         (("--found", "nodes=x", "--absent", "nodes"), "one answer"),
         (("--found", "nodes"), "one answer"),
         (("--found", "nodes=x", "--absent", ROLE, "--absent", "network", "--absent", "settings"), "answered twice"),
+        (("--found", "nodes= "), "one answer"),
+        (("--absent", ""), "names no creation"),
     ],
 )
 def test_no_state_is_written_without_one_answer_for_each(run, state, tmp_path, answers, hint):
@@ -80,10 +82,17 @@ def test_no_state_is_written_without_one_answer_for_each(run, state, tmp_path, a
     assert not out.exists()
 
 
-def test_a_place_that_cannot_be_written_is_refused(run, state, tmp_path):
-    answers = [word for name in ("nodes", "network", "settings") for word in ("--absent", name)]
-    said = run("resume", str(state), *answers, "--out", str(tmp_path / "nowhere" / "next.json"))
-    assert (said.code, "cannot be written" in said.err) == (2, True)
+def test_a_file_that_is_not_there_is_said(run, tmp_path):
+    said = run("resume", str(tmp_path / "state.json"))
+    assert (said.code, "No such file" in said.err) == (2, True)
+
+
+def test_a_place_that_cannot_be_written_is_said_and_nothing_is_left(run, state, tmp_path):
+    answers = ("--absent", "nodes", "--absent", "network", "--absent", "settings")
+    for out in (tmp_path / "nowhere" / "next.json", tmp_path):
+        said = run("resume", str(state), *answers, "--out", str(out))
+        assert (said.code, "cannot be written" in said.err) == (2, True)
+    assert [file.name for file in tmp_path.parent.rglob(".*.part")] == []
 
 
 def test_answers_need_a_place(run, state):
@@ -107,7 +116,20 @@ def test_an_interrupted_replacement_is_not_guessed_at(run, state, tmp_path):
     assert run("resume", str(state), "--absent", "nodes", "--out", out).code == 0
 
 
-@pytest.mark.parametrize("text", ["", "[]", '{"version": 3}', '{"deployment": null}'])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "[]",
+        '{"version": 3}',
+        '{"deployment": null}',
+        '{"deployment": {"resources": [{}]}}',
+        '{"deployment": {"resources": "none"}}',
+        '{"deployment": {"pending_operations": ["creating"]}}',
+        '{"deployment": {"pending_operations": [{"type": "creating"}]}}',
+        '{"deployment": {"pending_operations": [{"type": "creating", "resource": {"urn": "vpc", "type": "aws:x"}}]}}',
+    ],
+)
 def test_a_file_of_another_kind_is_refused(run, tmp_path, text):
     file = tmp_path / "other.json"
     file.write_text(text)

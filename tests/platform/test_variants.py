@@ -25,7 +25,7 @@ CLOSED = {
     "mirror": {
         "images": "123456789012.dkr.ecr.us-east-2.amazonaws.com/mirror",
         "charts": "oci://123456789012.dkr.ecr.us-east-2.amazonaws.com/charts",
-        "manifests": "mirrored/manifests",
+        "manifests": "https://manifests.internal.example.com/crds",
     },
     "weights": {"mirror": "s3://models/weights"},
     "huggingFace": {"secretArn": "arn:aws:secretsmanager:us-east-2:123456789012:secret:hub-AbC123"},

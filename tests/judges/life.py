@@ -1,8 +1,8 @@
 """One environment's whole life in a simulated world, step by step; a step that failed fails what follows from it."""
 
+import contextlib
 import copy
 from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
 
 import pytest
@@ -78,7 +78,7 @@ class Life:
         self.config["headwater:serving"] = self.config["headwater:serving"] | change
         self.pulumi.configure(self.stack, {"headwater:serving": self.config["headwater:serving"]})
 
-    @contextmanager
+    @contextlib.contextmanager
     def step(self, name: str) -> Iterator[None]:
         """A step of the life; after a failed one the rest is not worth running."""
         if self._failed:
@@ -125,7 +125,7 @@ class Life:
         path = f"/spec/components/{names.index(component)}/replicas"
         self.world.kube.edit(graph, [{"op": "replace", "path": path, "value": wanted}])
 
-    @contextmanager
+    @contextlib.contextmanager
     def impatience(self) -> Iterator[None]:
         """Karpenter gives empty nodes back at once, not after the quarter of an hour that the pools ask for."""
         pools = self.world.kube.list("karpenter.sh/v1", "NodePool")
@@ -137,7 +137,7 @@ class Life:
             self.world.kube.patch(pool, {"spec": {"disruption": {"consolidateAfter": after}}})
 
     def settle(self, pods: int, *, seconds: float = 120) -> None:
-        """Wait until so many model pods run, every node is initialised and every condition of Karpenter's is True."""
+        """Wait until so many model pods run, every node is initialised."""
 
         def settled() -> bool:
             self.world.plane.check()
@@ -150,14 +150,19 @@ class Life:
                 for claim in claims
                 if claim.get("status")
             )
-            if len(running) != pods or placement.not_running(self.world) or not ready or not claims:
-                return False
-            return not placement.not_ready(self.world)
+            return len(running) == pods and not placement.not_running(self.world) and ready and bool(claims)
 
         try:
             wait_until(f"{pods} model pods run", settled, seconds=seconds, every=0.5)
         except TimeoutError as error:
             raise AssertionError(f"{error}\n" + "\n".join(self.story())) from None
+
+    def settle_first(self) -> None:
+        """Wait until the plan's least pods run, and Karpenter reports every condition of its classes and pools True."""
+        self.settle(placement.demanded_pods(self.plan))
+        with contextlib.suppress(TimeoutError):
+            wait_until("Karpenter is content", lambda: not placement.not_ready(self.world), seconds=30, every=0.5)
+        assert placement.not_ready(self.world) == []
 
     def story(self) -> list[str]:
         """What a person would look at: pods that wait, the scheduler's and Karpenter's last words."""

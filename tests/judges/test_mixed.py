@@ -39,7 +39,7 @@ def test_each_model_gets_the_nodes_the_plan_bought_for_it(life: Life) -> None:
     assert len({pool.accelerator for pool in life.plan.pools}) == 2
     assert [pool.whole_node for pool in life.plan.pools].count(True) == 2
     life.up()
-    life.settle(placement.demanded_pods(life.plan))
+    life.settle_first()
     assert placement.nodes_against_plan(life.world, life.plan) == []
     assert placement.pods_against_plan(life.world, life.plan) == []
     assert placement.dollars_per_hour(life.world, life.plan.region) == pytest.approx(life.plan.cost.now)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any, TextIO, cast
 
 from headwater.refusal import masked
@@ -17,6 +18,11 @@ class _Masked:
         """Write ``text``, its tokens masked; the length is the caller's."""
         self._stream.write(masked(text))
         return len(text)
+
+    def writelines(self, lines: Iterable[str]) -> None:
+        """Write each of ``lines`` likewise."""
+        for line in lines:
+            self.write(line)
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._stream, name)

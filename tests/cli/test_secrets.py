@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import io
 import sys
 
 import pytest
 
+from headwater.cli.streams import masked_stream
 from headwater.refusal import Fault, Refusal, masked
 from headwater.settings import settings_from_config
 
@@ -67,6 +69,12 @@ def test_no_screen_shows_a_token(run, monkeypatch, words):
     said = run(*words)
     assert TOKEN not in said.out + said.err
     assert "hf_***" in said.out
+
+
+def test_lines_written_at_once_are_masked_too():
+    stream = io.StringIO()
+    masked_stream(stream).writelines([f"{TOKEN}\n", "x\n"])
+    assert stream.getvalue() == "hf_***\nx\n"
 
 
 def test_a_bug_report_does_not_carry_a_token(run, monkeypatch):

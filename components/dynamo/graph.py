@@ -39,7 +39,7 @@ def graph(
         prometheus: in-cluster address of Prometheus, or None.
     """
     by_picker = entry(plan.settings, plan.models) == "picker"
-    beside = [sidecar(plan, token_secret)] if by_picker else []
+    beside = [sidecar(plan, model, token_secret)] if by_picker else []
     front = picker(plan, model, token_secret) if by_picker else frontend(plan, model, token_secret)
     components = [
         front,

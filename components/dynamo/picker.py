@@ -71,15 +71,16 @@ def picker(plan: Plan, model: ModelPlan, token_secret: str | None) -> Component:
     return Component(name=PICKER, type="epp", replicas=1, pod_template=template)
 
 
-def sidecar(plan: Plan, token_secret: str | None) -> dict[str, Any]:
+def sidecar(plan: Plan, model: ModelPlan, token_secret: str | None) -> dict[str, Any]:
     """The frontend's container beside a worker."""
+    code = ["--trust-remote-code"] if model.trust_remote_code else []
     security = {**plain_security(), "runAsNonRoot": True, "runAsUser": IMAGE_USER, "runAsGroup": 0}
     return {
         "name": SIDECAR,
         "image": dynamo_image(plan, "dynamo-frontend"),
         "imagePullPolicy": "IfNotPresent",
         "command": list(COMMAND),
-        "args": ["--router-mode", "direct"],
+        "args": ["--router-mode", "direct", *code],
         "env": [*_token(token_secret), {"name": "HOME", "value": "/tmp"}],
         "ports": ports(http=HTTP_PORT),
         "resources": {"requests": {"cpu": "250m", "memory": "1Gi"}, "limits": {"memory": "4Gi"}},

@@ -356,6 +356,16 @@ def test_the_router_file_is_named_by_its_content_and_mounted():
     assert all(c["quantum"] > 0 for c in content["policy_classes"])
 
 
+@pytest.mark.parametrize("allowed", [True, False])
+@pytest.mark.parametrize("gateway", ["frontend", "picker"])
+def test_frontends_run_a_models_code_exactly_where_its_servers_may(gateway, allowed):
+    model = one_server("h100").model_copy(update={"trust_remote_code": allowed})
+    (graph,) = world(plan(model, gateway=gateway)).all("DynamoGraphDeployment")
+    containers = [c for part in graph.spec["components"] for c in part["podTemplate"]["spec"]["containers"]]
+    fronts = [c for c in containers if "dynamo.frontend" in c.get("command", ())]
+    assert ["--trust-remote-code" in front["args"] for front in fronts] == [allowed]
+
+
 def test_without_router_settings_there_is_no_router_file():
     found = world(plan(one_server("h100"))).all("ConfigMap")
     assert [config.inputs["metadata"]["name"] for config in found] == ["headwater-dynamo"]

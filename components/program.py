@@ -10,8 +10,6 @@ from components.deploy import Deployment
 from headwater.plan import Plan
 from headwater.settings import SECTIONS, Settings, settings_from_config
 
-SECRET_SECTIONS = frozenset({"huggingFace"})
-
 
 def load_settings() -> Settings:
     """The stack's configuration, parsed and checked once.

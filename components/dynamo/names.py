@@ -43,11 +43,6 @@ def frontend_service(model: ModelPlan) -> str:
     return f"{graph_name(model)}-{FRONTEND}"
 
 
-def discovery_account(model: ModelPlan) -> str:
-    """Service account the operator makes and binds to the rights discovery needs; frontend and workers run as it."""
-    return f"{graph_name(model)}-k8s-service-discovery"
-
-
 def dynamo_namespace(model: ModelPlan, namespace: str) -> str:
     """Dynamo's own namespace of the graph: the label ``dynamo_namespace`` of every metric."""
     return f"{namespace}-{graph_name(model)}"

@@ -31,11 +31,3 @@ def envoy_monitor(namespace: str, gateway_name: str) -> dict[str, Any]:
         "selector": {"matchLabels": {"gateway.envoyproxy.io/owning-gateway-name": gateway_name}},
         "podMetricsEndpoints": [{"port": "metrics", "path": "/stats/prometheus", "interval": "30s"}],
     }
-
-
-def standalone_monitor(picker_label: dict[str, str]) -> dict[str, Any]:
-    """Spec of the PodMonitor of the Envoy beside a picker."""
-    return {
-        "selector": {"matchLabels": picker_label},
-        "podMetricsEndpoints": [{"port": "metrics-19001", "path": "/stats/prometheus", "interval": "30s"}],
-    }

@@ -14,7 +14,6 @@ GPUS = '{resource_type="nvidia.com/gpu"}'
 NODES_BY_CAPACITY = (
     'count by (label_headwater_pool, label_karpenter_sh_capacity_type) (kube_node_labels{label_headwater_pool!=""})'
 )
-PODS_WITHOUT_NODE = "sum by (namespace) (kube_pod_status_unschedulable)"
 ROWS: tuple[tuple[str, tuple[tuple[str, str, Queries], ...]], ...] = (
     (
         "GPUs",

@@ -84,7 +84,6 @@ _ID_PREFIX = {
     "aws:vpc/securityGroupEgressRule:SecurityGroupEgressRule": "sgr",
     "aws:efs/fileSystem:FileSystem": "fs",
 }
-_NAMED_BY = ("name", "clusterName", "bucket")
 
 
 @functools.cache

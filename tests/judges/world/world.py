@@ -10,8 +10,6 @@ from .follower import Follower
 from .joiner import Joiner
 from .stages import Loads, stages
 
-ALL_PLUGINS = frozenset({"nvidia.com/gpu", "vpc.amazonaws.com/efa"})
-
 
 class World:
     """A control plane, a simulated AWS region, the nodes between them, and the controllers of installed charts.

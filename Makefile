@@ -4,6 +4,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 UV := $(shell command -v uv 2>/dev/null)
+PIP = $(if $(UV),uv pip install --quiet --python $(BIN)/python,$(BIN)/python -m pip install --quiet --disable-pip-version-check)
 RUN := $(VENV)/.runtime-ready
 DEV := $(VENV)/.dev-ready
 
@@ -23,22 +24,13 @@ endif
 
 $(RUN): requirements.lock pyproject.toml | $(BIN)/python
 	@echo "setting up (once): the pinned packages of requirements.lock"
-ifdef UV
-	@uv pip install --quiet --python $(BIN)/python --require-hashes -r requirements.lock
-	@uv pip install --quiet --python $(BIN)/python --no-deps -e .
-else
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements.lock
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps -e .
-endif
+	@$(PIP) --require-hashes -r requirements.lock
+	@$(PIP) --no-deps -e .
 	@touch $@
 
 $(DEV): requirements-dev.lock $(RUN)
 	@echo "setting up (once): the pinned test tools of requirements-dev.lock"
-ifdef UV
-	@uv pip install --quiet --python $(BIN)/python --require-hashes -r requirements-dev.lock
-else
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements-dev.lock
-endif
+	@$(PIP) --require-hashes -r requirements-dev.lock
 	@touch $@
 
 setup: $(RUN)  ## the virtual environment with the pinned packages

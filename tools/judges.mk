@@ -11,20 +11,12 @@ GO_ENV := $(if $(GO_READY),GOTOOLCHAIN=auto PATH="$$PATH:$(abspath $(BIN))")
 
 $(VENV)/.go-ready: requirements-go.lock $(RUN)
 	@echo "setting up (once): Go, which is not on this machine"
-ifdef UV
-	@uv pip install --quiet --python $(BIN)/python --require-hashes -r requirements-go.lock
-else
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements-go.lock
-endif
+	@$(PIP) --require-hashes -r requirements-go.lock
 	@touch $@
 
 $(JUDGES_READY): requirements-judges.lock $(DEV)
 	@echo "setting up (once): the pinned packages of requirements-judges.lock"
-ifdef UV
-	@uv pip install --quiet --python $(BIN)/python --require-hashes -r requirements-judges.lock
-else
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements-judges.lock
-endif
+	@$(PIP) --require-hashes -r requirements-judges.lock
 	@touch $@
 
 tools: $(RUN) $(GO_READY)  ## build the judges (Pulumi, a control plane, Karpenter ...) into the user's cache

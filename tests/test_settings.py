@@ -127,7 +127,12 @@ def test_an_unknown_key_is_refused_in_every_section(section):
 
 
 def test_other_programs_keys_are_left_alone():
-    config = {"aws:region": "us-east-2", "aws:profile": "x", "headwater:serving": {"models": [MODEL]}}
+    config = {
+        "aws:region": "us-east-2",
+        "pulumi:tags": {"a": "b"},
+        "other:x": 1,
+        "headwater:serving": {"models": [MODEL]},
+    }
     assert settings_from_config(config, "test").region == "us-east-2"
 
 

@@ -25,6 +25,7 @@ def main(arguments: list[str] | None = None) -> None:
     """The console script ``headwater``; always ends with ``SystemExit``."""
     if arguments is None:
         _short_life()
+    sys.stdout, sys.stderr = (stream or io.StringIO() for stream in (sys.stdout, sys.stderr))  # None when closed
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper) and stream.encoding.lower() not in {"utf-8", "utf8"}:
             stream.reconfigure(encoding="utf-8")  # under LANG=C or an old code page
@@ -41,6 +42,7 @@ def _run(words: list[str]) -> NoReturn:
 
     try:
         code = app(words, prog_name="headwater", standalone_mode=False)
+        sys.stdout.flush()
         if code == INTERRUPTED:  # how typer tells of Ctrl-C
             raise KeyboardInterrupt
     except Refusal as refusal:

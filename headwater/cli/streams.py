@@ -2,10 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import contextlib
+from collections.abc import Iterable, Iterator
 from typing import Any, TextIO, cast
 
-from headwater.refusal import masked
+from headwater.refusal import Fault, Refusal, masked
+
+
+@contextlib.contextmanager
+def _told() -> Iterator[None]:
+    """A full disk is no bug of ours; a reader that has gone is no failure, and told otherwise."""
+    try:
+        yield
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        raise Refusal(
+            [Fault("the output", "", f"It cannot be written: {error.strerror}.", "Write elsewhere.")]
+        ) from None
 
 
 class _Masked:
@@ -16,13 +30,19 @@ class _Masked:
 
     def write(self, text: str) -> int:
         """Write ``text``, its tokens masked; the length is the caller's."""
-        self._stream.write(masked(text))
+        with _told():
+            self._stream.write(masked(text))
         return len(text)
 
     def writelines(self, lines: Iterable[str]) -> None:
         """Write each of ``lines`` likewise."""
         for line in lines:
             self.write(line)
+
+    def flush(self) -> None:
+        """Everything written so far, on its way."""
+        with _told():
+            self._stream.flush()
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._stream, name)

@@ -56,7 +56,11 @@ def key_path(keys: Sequence[str | int]) -> str:
     text = ""
     for key in keys:
         text += f"[{key}]" if isinstance(key, int) else (f".{key}" if text else f"headwater:{key}")
-    text = text.replace("headwater:region", "aws:region").replace("headwater:tags.values", "headwater:tags")
+    text = (
+        text.replace("headwater:region", "aws:region")
+        .replace("headwater:environment", "the stack's name")
+        .replace("headwater:tags.values", "headwater:tags")
+    )
     return text or "config"
 
 
@@ -146,7 +150,7 @@ def _fault(detail: ErrorDetails, keys: list[str | int], owner: type[BaseModel] |
 
 _PATTERNS = {
     "name": "lower-case letters, digits and dashes, starting with a letter; it becomes part of Kubernetes names",
-    "environment": "lower-case letters, digits and dashes, at most 20",
+    "environment": "lower-case letters, digits and dashes, at most 20, starting with a letter; the file's name says it",
     "region": "an AWS region such as us-east-2",
     "id": "a reservation id such as cr-0123456789abcdef0",
     "vpc": "a VPC id such as vpc-0123456789abcdef0",

@@ -8,11 +8,13 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from headwater.refusal import HUB_TOKEN, Fault, Refusal, did_you_mean
+from headwater.refusal import HUB_TOKEN, Fault, Refusal, did_you_mean, nearest
 from headwater.settings.faults import faults_of, key_path
 from headwater.settings.stack import SECTIONS, Settings
 from headwater.settings.yaml12 import read_yaml
 
+PULUMIS = ("config", "environment", "secretsprovider", "encryptedkey", "encryptionsalt")
+"""What Pulumi itself keeps on top of a stack file."""
 ENCRYPTED = "<secret>"
 """Stands for a value that only the stack's own key can decrypt."""
 
@@ -24,12 +26,11 @@ def stack_path(stack: str, project: Path) -> Path:
         Refusal: no such file; names the environments there are.
     """
     direct = Path(stack)
-    if direct.suffix in {".yaml", ".yml"}:
+    if direct.suffix in {".yaml", ".yml"} or len(direct.parts) > 1:
         if direct.is_file():
             return direct
-        raise Refusal(
-            [Fault(stack, "", "There is no such file.", "Give an environment's name or a stack file's path.")]
-        )
+        why = "There is no such file."
+        raise Refusal([Fault(stack, "", why, "Give an environment's name or a stack file's path.")])
     path = project / "stacks" / f"Pulumi.{stack}.yaml"
     if path.is_file():
         return path
@@ -62,12 +63,34 @@ def load_stack(path: Path) -> Settings:
                 [Fault("config", "", "A stack file has one mapping, `config:`.", "docs/configuration.md shows one.")]
             )
         _no_plain_token(document["config"])
+        strange = [str(key) for key in document if key not in PULUMIS]
+        if strange:
+            raise Refusal([_beside(key) for key in strange])
         config = {str(key): reveal(value) for key, value in document["config"].items()}
         return settings_from_config(config, environment_of(path))
     except Refusal as refusal:
         raise refusal.at(shown) from None
-    except (OSError, UnicodeDecodeError) as error:
-        raise Refusal([Fault("the file", "", f"It cannot be read: {error}.", "")], shown) from None
+    except UnicodeDecodeError as error:
+        why = f"It is not text in UTF-8: byte {error.start} is {error.object[error.start]:#04x}."
+        raise Refusal([Fault("the file", "", why, "Save it as UTF-8.")], shown) from None
+    except OSError as error:
+        raise Refusal([Fault("the file", "", f"It cannot be read: {error.strerror}.", "")], shown) from None
+
+
+def _beside(key: str) -> Fault:
+    """A key next to ``config``, where only Pulumi's own stand and nobody reads another."""
+    if key.startswith(("headwater:", "aws:")):
+        return Fault(key, "", "It stands beside `config`, where nothing reads it.", "Put it under `config:`.")
+    why = f"There is no key `{key}` beside `config`."
+    return Fault(key, "", why, did_you_mean(key, PULUMIS))
+
+
+def _not_read(key: str) -> Fault:
+    """Settings of Pulumi's own AWS provider, which the program does not use: it sets up another, with the region."""
+    best = nearest(key, ["aws:region"])
+    remedy = "Say who deploys with `AWS_PROFILE` or `headwater:cluster.deployRole`, and tags in `headwater:tags`."
+    why = "It would not be applied: the program sets its AWS provider up itself and takes the region alone from here."
+    return Fault(key, "", why, f"Did you mean `{best}`?" if best else remedy)
 
 
 def _no_plain_token(config: Mapping[Any, Any]) -> None:
@@ -123,6 +146,8 @@ def settings_from_config(config: Mapping[str, Any], environment: str) -> Setting
             faults.append(
                 Fault(key, "", f"There is no key `{key}`.", did_you_mean(key, [f"headwater:{s}" for s in SECTIONS]))
             )
+        elif namespace == "aws" and name != "region" and key not in {fault.path for fault in faults}:
+            faults.append(_not_read(key))
     region = config.get("aws:region")
     if region is None:
         faults.append(Fault("aws:region", "", "The AWS region is required.", "Add `aws:region: us-east-2`."))

@@ -60,9 +60,10 @@ def read_yaml(text: str) -> Any:
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         where = f"line {mark.line + 1}, column {mark.column + 1}" if mark else "unknown place"
-        raise Refusal(
-            [Fault(where, "", f"This is not YAML: {error.problem or error.context}.", "Mend that line.")]
-        ) from None
+        problem = error.problem or error.context or "it ends too early"
+        if problem.startswith("but ") and error.context:
+            problem = f"{error.context}, {problem}"
+        raise Refusal([Fault(where, "", f"This is not YAML: {problem}.", "Mend that line.")]) from None
     except yaml.YAMLError as error:
         raise Refusal([Fault("the file", "", f"This is not YAML: {error}.", "Mend it.")]) from None
     except ValueError as error:

@@ -4,7 +4,9 @@ import io
 import os
 import subprocess
 import sys
+from pathlib import Path
 
+import pytest
 from rich.console import Console
 
 from headwater.cli.places import planned
@@ -19,6 +21,21 @@ def test_a_reader_that_has_seen_enough_is_no_failure():
     os.close(read)
     ended = subprocess.run([*COMMAND, "models"], cwd=ROOT, stdout=write, stderr=subprocess.PIPE, check=False)
     os.close(write)
+    assert (ended.returncode, ended.stderr) == (0, b"")
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="a device that is always full")
+@pytest.mark.parametrize("words", [["models"], ["models", "--json"], ["--help"], ["plan", "dev"]])
+def test_a_full_disk_is_said(words):
+    with Path("/dev/full").open("w") as full:
+        ended = subprocess.run([*COMMAND, *words], cwd=ROOT, stdout=full, stderr=subprocess.PIPE, check=False)
+    assert (ended.returncode, b"cannot be written" in ended.stderr) == (2, True)
+
+
+def test_nobody_who_reads_is_no_failure():
+    ended = subprocess.run(
+        ["/bin/sh", "-c", '"$0" "$@" models >&-', *COMMAND], cwd=ROOT, capture_output=True, check=False
+    )
     assert (ended.returncode, ended.stderr) == (0, b"")
 
 

@@ -7,6 +7,7 @@ makes a second one.
 
 from __future__ import annotations
 
+import contextlib
 import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
@@ -154,7 +155,8 @@ def _write(state: State, out: Path) -> None:
         part.write_text(json.dumps(state, indent=4) + "\n", encoding="utf-8")
         part.replace(target)
     except OSError as error:
-        part.unlink(missing_ok=True)
+        with contextlib.suppress(OSError):
+            part.unlink()
         raise Refusal([Fault("--out", str(out), f"It cannot be written: {error.strerror}.", "Name a file.")]) from None
 
 

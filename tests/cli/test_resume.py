@@ -89,7 +89,7 @@ def test_a_file_that_is_not_there_is_said(run, tmp_path):
 
 def test_a_place_that_cannot_be_written_is_said_and_nothing_is_left(run, state, tmp_path):
     answers = ("--absent", "nodes", "--absent", "network", "--absent", "settings")
-    for out in (tmp_path / "nowhere" / "next.json", tmp_path):
+    for out in (tmp_path / "nowhere" / "next.json", state / "next.json", tmp_path):
         said = run("resume", str(state), *answers, "--out", str(out))
         assert (said.code, "cannot be written" in said.err) == (2, True)
     assert [file.name for file in tmp_path.parent.rglob(".*.part")] == []

@@ -114,7 +114,7 @@ def _replicas(role: Role) -> str:
 
 
 def _count(role: Role) -> str:
-    return f"{_replicas(role)} replica" + ("s" if role.replicas_min != 1 else "")
+    return f"{_replicas(role)} replica" + ("s" if role.replicas_max != 1 else "")
 
 
 def _demand(model: ModelPlan) -> str:
@@ -151,9 +151,12 @@ def _pool(pool: Pool) -> str:
 
 
 def _system(group: SystemGroup) -> str:
+    ask = f"{group.cpu_millis / 1000:.1f} CPU and {group.memory_mib / 1024:.0f} GiB of pods"
+    other = "llm-d" if group.demanding == "dynamo" else "dynamo"
+    types = " or ".join(group.instances)
     return (
-        f"{group.nodes} × {' or '.join(group.instances)}, at most {group.nodes_max}, for {group.cpu_millis / 1000:.1f} "
-        f"CPU and {group.memory_mib / 1024:.0f} GiB that the platform and {group.demanding} ask"
+        f"{group.nodes} × {types}, at most {group.nodes_max}, for {ask} (with {group.demanding}, which needs more than "
+        f"{other})"
     )
 
 
@@ -164,7 +167,9 @@ def _cost(plan: Plan) -> Iterable[str | tuple[str, str]]:
     return (
         ("COST", MONEY),
         f" {dollars(cost.now)} $/h now{reserved}, at most {dollars(cost.most)} $/h{known}",
-        f"   ·   platform about {dollars(cost.platform)} $/h",
+        "   ·   platform: the existing cluster's"
+        if plan.system is None
+        else f"   ·   platform about {dollars(cost.platform)} $/h",
     )
 
 

@@ -53,7 +53,7 @@ class Explanation:
     """What ``headwater explain`` shows of one model.
 
     Attributes:
-        layout: where one replica runs.
+        layout: where one replica runs; prefill and decode servers are alike.
         versions: engine versions sized for; ``version`` is the one that leaves the least room, whose terms are shown.
         terms: the addition; those with sign 1 sum to the budget.
         held: requests of ``context`` tokens one replica holds, at the lower bound and as expected.
@@ -106,6 +106,7 @@ def explain(
 
 def _explain(choice: Choice) -> Explanation:
     p, question = choice.placement, choice.question
+    roles = f"{choice.prefill} prefill and {choice.decode} decode servers"
     shown = memory(p)
     terms = tuple(Term(a.name, a.formula, a.inputs, _range(a.gib), a.source, a.sign) for a in p.sizing.addends)
     if p.lora_gib:
@@ -115,7 +116,7 @@ def _explain(choice: Choice) -> Explanation:
         terms = (*terms, Term("LoRA slots", "rank × (in + out) of every linear", inputs, gib, "vLLM lora/layers", 1))
     return Explanation(
         model=choice.subject.name,
-        layout=words(p.hardware, p.degrees),
+        layout=words(p.hardware, p.degrees) + (f", each of {roles}" if choice.disaggregated else ""),
         replicas=p.replicas,
         version=p.sizing.version,
         versions=question.versions,

@@ -12,6 +12,7 @@ from headwater.catalog.engine_surface import surface as engine_surface
 from headwater.plan.model import StackName
 from headwater.refusal import Fault, did_you_mean
 from headwater.settings import ModelSettings
+from headwater.settings.base import LARGEST
 from headwater.settings.serving import EngineValue
 
 WHOLE = frozenset(
@@ -170,6 +171,8 @@ def _form(path: str, flag: str, value: EngineValue, surface: Surface) -> Iterabl
         return
     if isinstance(value, bool):
         yield Fault(path, _shown(value), "This argument takes a value, not true or false.", "")
+    elif not str(value).strip() or "\0" in str(value):
+        yield Fault(path, "", "This argument takes a value, and there is none.", "Leave it out.")
     elif flag == "load-format" and str(value) in UNSIZED_FORMATS:
         why = "The bytes of such weights are not known here, so the plan would be a guess."
         yield Fault(path, _shown(value), why, "Use a safetensors checkpoint of another `precision`.")
@@ -177,7 +180,8 @@ def _form(path: str, flag: str, value: EngineValue, surface: Surface) -> Iterabl
         yield Fault(path, _shown(value), "A block of the KV cache holds a multiple of 16 tokens.", "Leave it out.")
     elif flag in WHOLE:
         if not _is_whole(value):
-            yield Fault(path, _shown(value), "This must be a whole number of at least 1.", _auto_fit(flag, value))
+            why = f"This must be a whole number from 1 to {LARGEST:,}."
+            yield Fault(path, _shown(value), why, _auto_fit(flag, value))
     elif flag in SHARES:
         yield from _share(path, flag, value)
     elif flag in JSON_FLAGS:
@@ -192,7 +196,7 @@ def _form(path: str, flag: str, value: EngineValue, surface: Surface) -> Iterabl
 
 def _is_whole(value: EngineValue) -> bool:
     try:
-        return float(value) == int(value) >= 1
+        return LARGEST >= float(value) == int(value) >= 1
     except ValueError:
         return False
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from headwater.plan.model import Pool
 from headwater.plan.subnets import DEFAULT_CIDR, zone_subnets
 from headwater.refusal import Fault
-from headwater.settings import Settings
+from headwater.settings import Settings, there
 
 
 def platform_faults(
@@ -70,7 +70,7 @@ def _folders(settings: Settings, project: Path | None) -> list[Fault]:
     return [
         Fault(f"headwater:mirror.{key}", text, why, remedy)
         for key, text in settings.mirror.folders.items()
-        if not (base / text).is_dir()
+        if not there(base / text, folder=True)
     ]
 
 

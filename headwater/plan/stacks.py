@@ -33,4 +33,7 @@ def resolve_stack(settings: Settings, models: Sequence[ModelPlan]) -> tuple[Stac
         return "dynamo", f"{gpus} GPUs at most, {many} or more: Dynamo's planner and multi-node scheduling pay off"
     if apart and gpus >= fewer:
         return "dynamo", f"prefill and decode apart on {gpus} GPUs: Dynamo's planner moves GPUs between them"
-    return "llm-d", f"{gpus} GPUs at most, below {many}: llm-d serves them with fewer moving parts"
+    return (
+        "llm-d",
+        f"{gpus} GPU{'' if gpus == 1 else 's'} at most, below {many}: llm-d serves them with fewer moving parts",
+    )

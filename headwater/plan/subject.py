@@ -16,7 +16,7 @@ from headwater.catalog.releases import engines
 from headwater.plan.model import StackName
 from headwater.plan.overrides import UNMODELLED, Overrides, read_overrides
 from headwater.refusal import Fault, did_you_mean, nearest
-from headwater.settings import InlineModel, ModelSettings
+from headwater.settings import InlineModel, ModelSettings, there
 from headwater.sizing.config_values import REMEDY, ConfigValueError
 from headwater.sizing.from_config import architecture_from_config, names_code
 from headwater.sizing.lora import lora_gib
@@ -201,7 +201,7 @@ def _inline(
     config: Mapping[str, Any] | Path = source
     if inline.config is not None:
         where, config = "model.config", project / inline.config
-        if not config.exists():
+        if not (there(config) or there(config, folder=True)):
             why = "There is no such file; paths start at the project's folder."
             faults.append(Fault(model_path(index, where), inline.config, why, "Put the model's config.json there."))
             return None

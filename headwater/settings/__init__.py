@@ -2,7 +2,7 @@
 
 from headwater.refusal import Fault, Refusal
 from headwater.settings.capacity import Capacity, Reservation
-from headwater.settings.load import environment_of, load_stack, settings_from_config, shown_path, stack_path
+from headwater.settings.load import environment_of, load_stack, settings_from_config, shown_path, stack_path, there
 from headwater.settings.platform import Cluster, Gateway, Mirror, Network
 from headwater.settings.serving import InlineModel, ModelSettings
 from headwater.settings.stack import SECTIONS, Settings
@@ -25,4 +25,5 @@ __all__ = [
     "settings_from_config",
     "shown_path",
     "stack_path",
+    "there",
 ]

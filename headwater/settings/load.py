@@ -27,16 +27,24 @@ def stack_path(stack: str, project: Path) -> Path:
     """
     direct = Path(stack)
     if direct.suffix in {".yaml", ".yml"} or len(direct.parts) > 1:
-        if direct.is_file():
+        if there(direct):
             return direct
         why = "There is no such file."
         raise Refusal([Fault(stack, "", why, "Give an environment's name or a stack file's path.")])
     path = project / "stacks" / f"Pulumi.{stack}.yaml"
-    if path.is_file():
+    if there(path):
         return path
     known = sorted(p.name.removeprefix("Pulumi.").removesuffix(".yaml") for p in project.glob("stacks/Pulumi.*.yaml"))
     why = f"There is no stack called `{stack}`: no stacks/Pulumi.{stack}.yaml."
     raise Refusal([Fault("STACK", stack, why, did_you_mean(stack, known))])
+
+
+def there(path: Path, *, folder: bool = False) -> bool:
+    """Whether there is such a file or folder; a name that no file system takes is of none."""
+    try:
+        return path.is_dir() if folder else path.is_file()
+    except OSError:
+        return False
 
 
 def environment_of(path: Path) -> str:

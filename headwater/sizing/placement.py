@@ -279,6 +279,9 @@ def _verdict(
 
     if seqs * data < needed:
         return "short", f"max-num-seqs {seqs} is below the {needed} requests asked at once"
+    if question.fixed.max_num_seqs and seqs > worst.max_num_batched_tokens:
+        step = f"the {worst.max_num_batched_tokens:,} of max-num-batched-tokens"
+        return "short", f"max-num-seqs {seqs:,} is above {step}, and vLLM wants a token of each in one step"
     if holds("low"):
         return "fits", ""
     blocks = max(1, math.ceil(per_rank)) * worst.plan.blocks_per_request(held, worst.inflight)

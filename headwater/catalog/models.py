@@ -213,3 +213,8 @@ def find_model(name: str) -> Model:
     near = nearest(_plain(stem), load_models())
     hint = f"did you mean {near!r}?" if near else "`headwater models` lists what it knows."
     raise UnknownModelError(f"model {name!r} is not in the catalogue; {hint} Or give its config.json.")
+
+
+def gated(repository: str) -> bool:
+    """Whether the hub gives the repository's files only to accounts that agreed to its terms, as far as known."""
+    return repository.startswith(tuple(load_yaml("models")["gated"]["repositories"]))

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 
 from headwater.catalog.defaults import default
 from headwater.catalog.dynamo_surface import dynamo_surface, line_of
+from headwater.catalog.models import gated
 from headwater.plan.model import ModelPlan, Pool, StackName
 from headwater.plan.pools import idle_gpus
 from headwater.plan.site import Supply
@@ -35,7 +36,8 @@ def notices(
             if reservation.id not in used:
                 lines.append(f"reservation {reservation.id} ({kind}) is paid for, and no model runs on it")
     for model in models:
-        lines += [f"{model.name}: {text}" for text in (*model.warnings, *_pairs(model, pools))]
+        texts = (*model.warnings, *_pairs(model, pools), *_anonymous(settings, model))
+        lines += [f"{model.name}: {text}" for text in texts]
         if stack == "dynamo" and settings.dynamo.router.mode == "kv":
             lines += [f"{model.name}: {text}" for text in _unheard(model)]
     return tuple(lines)
@@ -53,6 +55,16 @@ def _exposed(settings: Settings, models: Sequence[ModelPlan]) -> list[str]:
             why = "trustRemoteCode" if model.name in said else f"{model.key} cannot be loaded without"
             lines.append(f"{model.name}: code from the model's repository runs in its pods ({why})")
     return lines
+
+
+def _anonymous(settings: Settings, model: ModelPlan) -> list[str]:
+    """Weights that the hub does not give to everybody, and nobody who asks for them."""
+    weights = settings.weights
+    asks_hub = weights.mirror is None or weights.fill
+    if settings.hugging_face is not None or not asks_hub or not gated(model.repository):
+        return []
+    why = f"the hub gives {model.repository} only to accounts that agreed to its terms"
+    return [f"{why}: without the token of one (`headwater:huggingFace`) or a filled mirror no server starts"]
 
 
 def _unheard(model: ModelPlan) -> list[str]:

@@ -5,10 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 import pulumi
+from pulumi.runtime.config import CONFIG, get_config_env
 
 from components.deploy import Deployment
 from headwater.plan import Plan
 from headwater.settings import SECTIONS, Settings, settings_from_config
+
+OURS = ("headwater:", "aws:")
+"""Namespaces in which a key that nothing reads is refused; others are other programs'."""
 
 
 def load_settings() -> Settings:
@@ -21,6 +25,7 @@ def load_settings() -> Settings:
     found: dict[str, Any] = {f"headwater:{key}": own.get_object(key) for key in SECTIONS}
     found["aws:region"] = aws.get("region")
     given = {key: value for key, value in found.items() if value not in (None, {})}  # {} is Pulumi.yaml's "not given"
+    given |= {key: "" for key in {*CONFIG.get(), *get_config_env()} - found.keys() if key.startswith(OURS)}
     return settings_from_config(given, pulumi.get_stack())
 
 

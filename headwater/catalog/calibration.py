@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any
@@ -68,16 +69,39 @@ class Calibration:
         """The entry of a YAML file.
 
         Raises:
-            CalibrationError: naming unknown or missing keys.
+            CalibrationError: naming unknown or missing keys, and values of another type.
         """
+        if not isinstance(entry, dict):
+            raise CalibrationError("calibration entry: expected a mapping of keys to values")
         known = {f.name for f in fields(cls)}
-        if unknown := sorted(set(entry) - known):
+        if unknown := sorted({str(key) for key in entry} - known):
             raise CalibrationError(
                 f"calibration entry: unknown keys {', '.join(unknown)}; known: {', '.join(sorted(known))}"
             )
         if missing := [k for k in ("version", "gpu", "visible_gib") if k not in entry]:
             raise CalibrationError(f"calibration entry: missing {', '.join(missing)}")
-        return cls(**{**entry, "version": str(entry["version"])})
+        found: dict[str, Any] = {
+            key: str(value) if key in {"version", "as_of"} else value for key, value in entry.items()
+        }
+        kinds = {f.name: str(f.type).removesuffix(" | None") for f in fields(cls)}
+        for key, value in found.items():
+            if not _is(kinds[key], value):
+                raise CalibrationError(f"calibration entry: {key} = {str(value)[:60]}: expected {_KINDS[kinds[key]]}")
+        if found["visible_gib"] <= 0:
+            raise CalibrationError(f"calibration entry: visible_gib = {found['visible_gib']:g}: expected more than 0")
+        return cls(**found)
+
+
+_KINDS = {"str": "text", "int": "a whole number above zero", "float": "a number", "bool": "true or false"}
+
+
+def _is(kind: str, value: Any) -> bool:
+    """Whether a value of a YAML file is of a field's type; what may be left out may not be empty."""
+    if kind in {"str", "bool"}:
+        return isinstance(value, str if kind == "str" else bool)
+    if isinstance(value, bool) or not isinstance(value, int if kind == "int" else (int, float)):
+        return False
+    return value > 0 if kind == "int" else math.isfinite(value) and abs(value) < 1e6  # GiB, or rows of a sampler
 
 
 def load_calibrations(path: Path) -> dict[str, Calibration]:
@@ -88,7 +112,12 @@ def load_calibrations(path: Path) -> dict[str, Calibration]:
     """
     if not path.is_file():
         return {}
-    document = yaml.safe_load(path.read_text(encoding="utf-8")) or {}
+    try:
+        document = yaml.safe_load(path.read_text(encoding="utf-8")) or {}
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        why = getattr(error, "problem", None) or "not text in UTF-8"
+        mark = getattr(error, "problem_mark", None)
+        raise CalibrationError(f"{path}{f', line {mark.line + 1}' if mark else ''}: not YAML: {why}") from None
     entries = document.get("calibrations") if isinstance(document, dict) else None
     if not isinstance(entries, dict):
         raise CalibrationError(f"{path}: expected a mapping `calibrations` of entries")

@@ -85,7 +85,10 @@ def calibrate_command(  # noqa: PLR0917 - a typer signature
         known = architecture_from_config(config, model or parsed.model) if config else None
         lesson = learn(parsed, gpu, model, known, today=dt.datetime.now(tz=dt.UTC).date())
         key = save_calibration(write, lesson.entry) if write and lesson.entry else None
-    except (SizingError, CalibrationError, UnknownGpuError, UnknownModelError, OSError) as error:
+    except OSError as error:
+        typer.echo(f"{error.filename}: {error.strerror}", err=True)
+        raise typer.Exit(2) from None
+    except (SizingError, CalibrationError, UnknownGpuError, UnknownModelError) as error:
         typer.echo(str(error), err=True)
         raise typer.Exit(2) from None
     if as_json:

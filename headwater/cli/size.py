@@ -71,6 +71,8 @@ def size_command(  # noqa: PLR0917 - a typer signature
     from headwater.sizing.records import size_record
 
     try:
+        if calibration and not calibration.is_file():
+            raise CalibrationError(f"{calibration}: there is no such file")
         entries = tuple(load_calibrations(calibration).values()) if calibration else ()
     except (CalibrationError, OSError) as error:
         raise typer.BadParameter(str(error)) from None

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from headwater.catalog import defaults, engine_surface
 from headwater.catalog import prices as prices_of
-from headwater.catalog.calibration import Calibration, load_calibrations
+from headwater.catalog.calibration import Calibration, CalibrationError, load_calibrations
 from headwater.catalog.engine_surface import Surface, surface
 from headwater.catalog.instances import load_instances
 from headwater.catalog.releases import default_kubernetes, engines, kubernetes_versions
@@ -154,7 +154,13 @@ def _ground(
     supplies = {a: supply(settings, a, zones, day, faults) for a in ACCELERATORS}
     surfaces = {stack: surface(engines()[stack].vllm) for stack in STACKS}
     considered = {stack: surfaces[stack] for stack in candidate_stacks(settings)}
-    entries = load_calibrations(folder / CALIBRATIONS) if calibrations is None else calibrations
+    entries = calibrations or {}
+    if calibrations is None:
+        try:
+            entries = load_calibrations(folder / CALIBRATIONS)
+        except (CalibrationError, OSError) as error:
+            why = str(error).replace(f"{folder / CALIBRATIONS}", str(CALIBRATIONS))
+            faults.append(Fault(str(CALIBRATIONS), "", f"It cannot be read: {why}.", "Mend it, or take it away."))
     return _Ground(settings, supplies, surfaces, considered, folder, entries), zones
 
 

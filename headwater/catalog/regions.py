@@ -20,11 +20,6 @@ def partition_of(region: str) -> str:
     return str(_partition_row(region)["partition"])
 
 
-def dns_suffix_of(region: str) -> str:
-    """Domain of the region's service endpoints, which also ends service names: ``amazonaws.com``."""
-    return str(_partition_row(region)["dns_suffix"])
-
-
 def refused_zone_ids(region: str) -> tuple[str, ...]:
     """Zone ids in which EKS takes no control-plane subnet. Which zone name that is differs by account."""
     return tuple(load_yaml("regions")["regions"].get(region, {}).get("refused_ids", ()))

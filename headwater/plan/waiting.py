@@ -35,4 +35,7 @@ def waiting(settings: Settings, stack: StackName, models: Sequence[ModelPlan]) -
         keys = [f"headwater:{name}.{key}" for key in given]
         verb = "is" if len(keys) == 1 else "are"
         listed = " and ".join([", ".join(keys[:-1]), keys[-1]] if len(keys) > 1 else keys)
-        yield f"{listed} {verb} not used: {stack} serves, and only {other} reads {'it' if verb == 'is' else 'them'}"
+        yield (
+            f"{listed} {verb} not used: {stack} serves, and only {other} reads {'it' if verb == 'is' else 'them'}"
+            "; system nodes keep room for either stack"
+        )

@@ -131,10 +131,12 @@ class Life:
         pools = self.world.kube.list("karpenter.sh/v1", "NodePool")
         for pool in pools:
             self.world.kube.patch(pool, {"spec": {"disruption": {"consolidateAfter": "1s"}}})
-        yield
-        for pool in pools:
-            after = pool["spec"]["disruption"]["consolidateAfter"]
-            self.world.kube.patch(pool, {"spec": {"disruption": {"consolidateAfter": after}}})
+        try:
+            yield
+        finally:
+            for pool in pools:
+                after = pool["spec"]["disruption"]["consolidateAfter"]
+                self.world.kube.patch(pool, {"spec": {"disruption": {"consolidateAfter": after}}})
 
     def settle(self, pods: int, *, seconds: float = 120) -> None:
         """Wait until so many model pods run, every node is initialised."""

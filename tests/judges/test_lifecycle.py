@@ -86,7 +86,7 @@ class LifeOfAStack:
             life.scale(most=False)
             with life.impatience():
                 now = sum(pool.nodes_now for pool in life.plan.pools)
-                wait_until("empty nodes go", lambda: len(life.world.aws.instances()) == now, seconds=60, every=0.5)
+                wait_until("empty nodes go", lambda: len(life.world.aws.instances()) == now, seconds=180, every=0.5)
             life.settle(least)
 
     def test_a_second_up_changes_nothing(self, life: Life) -> None:

@@ -96,7 +96,7 @@ BOTH = {
 """Settings for both stacks; Dynamo's would be refused where it serves."""
 UNUSED_DYNAMO = (
     "headwater:dynamo.version, headwater:dynamo.router and headwater:dynamo.kvTiers are not used: "
-    "llm-d serves, and only dynamo reads them"
+    "llm-d serves, and only dynamo reads them; system nodes keep room for either stack"
 )
 
 
@@ -110,7 +110,10 @@ def test_settings_of_dynamo_wait_while_llm_d_serves_and_are_named(stack):
 
 
 def test_settings_of_llm_d_wait_while_dynamo_serves_but_the_gateway_is_for_both():
-    said = "headwater:llmd.path and headwater:llmd.flowControl are not used: dynamo serves, and only llm-d reads them"
+    said = (
+        "headwater:llmd.path and headwater:llmd.flowControl are not used: dynamo serves, and only llm-d reads them"
+        "; system nodes keep room for either stack"
+    )
     assert unused(plan(qwen(), llama(), stack="dynamo", llmd=BOTH["llmd"])) == [said]
 
 

@@ -58,10 +58,6 @@ class SimulatedAws:
         found: dict[str, dict[str, Any]] = self._ask("launches")
         return found
 
-    def refuse_capacity(self, *types: str) -> None:
-        """From now on EC2 has no capacity for these instance types, and for no others."""
-        self._ask("faults", list(types))
-
     def reserve(self, number: str, instance_type: str, zone: str, count: int) -> None:
         """There is a targeted capacity reservation for ``count`` instances."""
         self._ask(

@@ -2,9 +2,8 @@
 
 Run as ``python -m tests.judges.world.aws_server PORT PRICES.json``. Closed gaps: node images by their SSM parameter,
 placement groups and capacity reservations, fleets that buy the cheapest override and whose instances carry the launch
-template's security groups, capacity refused on demand. ``/judges/launches`` tells which launch template each instance
-came from; ``/judges/faults`` takes the instance types that EC2 has no capacity for,
-``/judges/reservations`` a capacity reservation.
+template's security groups. ``/judges/launches`` tells which launch template each instance came from;
+``/judges/reservations`` takes a capacity reservation.
 """
 
 import inspect
@@ -58,7 +57,6 @@ class World:
 
     def __init__(self, prices: dict[str, float]):
         self.prices = prices
-        self.no_capacity: set[str] = set()
         self.launches: dict[str, dict[str, Any]] = {}
         self.placement_groups: dict[str, dict[str, Any]] = {}
         self.reservations: dict[str, dict[str, Any]] = {}
@@ -77,7 +75,6 @@ class World:
 def close_gaps(world: World) -> None:
     """Teach moto what it lacks."""
     from moto.core.responses import ActionResult, EmptyResult
-    from moto.ec2.exceptions import EC2ClientError
     from moto.ec2.models.fleets import Fleet
     from moto.ec2.models.spot_requests import SpotFleetLaunchSpec
     from moto.ec2.responses import EC2Response
@@ -97,10 +94,9 @@ def close_gaps(world: World) -> None:
     ParameterDict._check_loading_status = image_parameter
 
     def cheapest(self: Any, weight: float) -> tuple[dict[SpotFleetLaunchSpec, int], float]:
-        open_specs = [spec for spec in self.launch_specs if spec.instance_type not in world.no_capacity]
-        if not open_specs:
-            raise EC2ClientError("InsufficientInstanceCapacity", "There is no capacity for the instance types asked.")
-        best = min(open_specs, key=lambda spec: (world.prices.get(spec.instance_type, 1e9), spec.subnet_id or ""))
+        best = min(
+            self.launch_specs, key=lambda spec: (world.prices.get(spec.instance_type, 1e9), spec.subnet_id or "")
+        )
         return {best: int(weight)}, weight
 
     Fleet.get_launch_spec_counts = cheapest
@@ -195,13 +191,10 @@ class Front:
             return self.behind(environ, start_response)
         size = int(environ.get("CONTENT_LENGTH") or 0)
         body = json.loads(environ["wsgi.input"].read(size)) if size else None
-        if path == "/judges/faults":
-            self.world.no_capacity = set(body or [])
         if path == "/judges/reservations" and body:
             self.world.reservations[body["CapacityReservationId"]] = body
         answer = {
             "/judges/launches": self.world.launches,
-            "/judges/faults": sorted(self.world.no_capacity),
             "/judges/placement-groups": self.world.placement_groups,
             "/judges/reservations": self.world.reservations,
         }.get(path)

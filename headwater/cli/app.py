@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from pathlib import Path
 from typing import Annotated
 
@@ -148,3 +149,6 @@ def models(as_json: Json = False) -> None:
 app.command("size")(size_command)
 app.command("calibrate")(calibrate_command)
 app.command("resume")(resume_command)
+
+for _command in app.registered_commands:  # whole sentences in the list of commands, where typer would cut them short
+    _command.short_help = inspect.getdoc(_command.callback)

@@ -19,8 +19,8 @@ from headwater.settings.stack import ACCELERATORS, Settings
 HEAD = """# Configuration
 
 One environment is one file, `stacks/Pulumi.<environment>.yaml`, with one mapping, `config:`. Keys below stand there
-as `headwater:<section>`; the region is `aws:region`. Every key is optional except `headwater:serving.models`; a default
-is a catalogue value that `headwater plan` prints. An unknown key is refused, with the nearest right one.
+as `headwater:<section>`; the region is `aws:region`. Every section is optional except `headwater:serving`; a default is
+a catalogue value that `headwater plan` prints. An unknown key is refused, with the nearest right one.
 
 For completion in an editor, put `# yaml-language-server: $schema=../docs/stack.schema.json` on top of a stack file.
 

@@ -27,3 +27,9 @@ def test_commands_without_resources_do_not_load_pulumi(words: list[str]) -> None
         [sys.executable, "-c", PROBE.format(words=words)], cwd=ROOT, capture_output=True, text=True, check=True
     )
     assert done.stderr.splitlines() == ["code 0", "[]"]
+
+
+def test_the_list_of_commands_cuts_no_sentence_short(run):
+    listed = run("--help").out.partition("Commands:")[2]
+    assert "resume" in listed
+    assert "..." not in listed

@@ -24,6 +24,13 @@ class Weights(Frozen):
     cache: Literal["nvme", "efs", "fsx"] = "nvme"
     prepull: bool = False
 
+    @field_validator("mirror")
+    @classmethod
+    def _plain_path(cls, value: str | None) -> str | None:
+        if value is not None and (".." in value or "//" in value.removeprefix("s3://")):
+            raise ValueError("S3 has no `..` in a bucket's name, and takes `..` and `//` of a prefix to the letter")
+        return value
+
     @model_validator(mode="after")
     def _filled(self) -> Weights:
         if self.fill and self.mirror is None:

@@ -128,7 +128,7 @@ def _memory(role: Role) -> str:
 
 
 def _nodes(plan: Plan) -> Iterator[Text]:
-    now, most = (sum(getattr(p, key) for p in plan.pools) for key in ("nodes_now", "nodes_max"))
+    now, most = sum(max(p.nodes_now, p.warm) for p in plan.pools), sum(p.nodes_max for p in plan.pools)
     yield Text.assemble(("NODES", "bold"), f"  {_plural(now, 'GPU node')} now, at most {most}   ·   ", *_cost(plan))
     for pool in plan.pools:
         yield Text(f"  {pool.name}: {_pool(pool)}")

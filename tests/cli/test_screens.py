@@ -79,6 +79,20 @@ def test_roles_of_a_disaggregated_model_stand_apart():
     assert "decode TP 8, 1 replica:" in text
 
 
+def test_nodes_kept_warm_are_nodes_now(run, variant):
+    said = run("plan", variant("dev", ("config:\n", "config:\n  headwater:capacity: {h100: {warm: 3}}\n")))
+    assert "NODES  3 GPU nodes now, at most 3" in said.out
+    assert "3 nodes kept warm" in said.out
+
+
+def test_an_existing_clusters_platform_is_no_bill(run, variant):
+    subnets = "subnets: {system: [subnet-0a1, subnet-0b1], gpu: {us-east-2a: subnet-0c1}}"
+    sections = f"  headwater:cluster: {{existing: shared}}\n  headwater:network: {{vpc: vpc-0a1, {subnets}}}\n"
+    said = run("plan", variant("dev", ("config:\n", f"config:\n{sections}")))
+    assert "platform: the existing cluster's" in said.out
+    assert "0.00" not in said.out
+
+
 def test_no_colour_in_a_pipe(run):
     assert "\x1b" not in run("plan", "prod").out
 

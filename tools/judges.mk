@@ -1,7 +1,7 @@
 # The judges: upstream's own programs, built from tools/ into the user's cache folder. No user of Headwater needs them.
 JUDGES_READY := $(VENV)/.judges-ready
 JUDGES_LOG ?= build/judges
-JUDGES_WORKERS ?= 3
+JUDGES_WORKERS ?= 4
 JUDGES_TESTS ?= tests/judges tests/llmd tests/dynamo
 
 GO_READY := $(if $(shell command -v go 2>/dev/null),,$(VENV)/.go-ready)

@@ -79,7 +79,8 @@ def make_world(
     for number, world in enumerate(worlds):
         world.close()
         if request.session.testsfailed > before:
-            target = logs / f"{request.module.__name__.rsplit('.', 1)[1]}-{number}"
+            worker = os.environ.get("PYTEST_XDIST_WORKER", "")
+            target = logs / f"{request.module.__name__.rsplit('.', 1)[1]}-{number}{worker and '-' + worker}"
             shutil.rmtree(target, ignore_errors=True)
             shutil.copytree(world.logs, target)
 

@@ -115,8 +115,9 @@ def close_gaps(world: World) -> None:
             instance.security_groups = [ec2.get_security_group_from_id(group) for group in groups]
             for interface in instance.nics.values():
                 interface._group_set = list(instance.security_groups)
-            target = data.get("CapacityReservationSpecification", {}).get("CapacityReservationTarget", {})
-            instance.capacity_reservation_id = target.get("CapacityReservationId")  # Karpenter looks it up for ever
+            booked = data.get("CapacityReservationSpecification", {})
+            instance.capacity_reservation_specification = booked  # Karpenter reads both for as long as the node lives
+            instance.capacity_reservation_id = booked.get("CapacityReservationTarget", {}).get("CapacityReservationId")
             tags = [*data.get("TagSpecifications", []), *(asked or [])]
             world.launches[instance.id] = {
                 "template": chosen,

@@ -200,7 +200,7 @@ class GraphOperator:
     def __init__(self, kube: Kube, *, every: float = 0.3):
         self._kube, self._every = kube, every
         self._stop = threading.Event()
-        self._applied: dict[str, str] = {}
+        self._accounts: set[str] = set()
         self.errors: list[Exception] = []
         self._thread = threading.Thread(target=self._run, name="graph-operator", daemon=True)
         self._thread.start()
@@ -215,22 +215,12 @@ class GraphOperator:
 
     def _reconcile(self, graph: Object) -> None:
         metadata = graph["metadata"]
-        key = f"{metadata['uid']}/{metadata['generation']}"
-        if metadata.get("deletionTimestamp") or self._applied.get(metadata["uid"]) == key:
+        if metadata.get("deletionTimestamp"):
             return
-        namespace = metadata["namespace"]
-        account = {
-            "apiVersion": "v1",
-            "kind": "ServiceAccount",
-            "metadata": {
-                "name": f"{metadata['name']}-k8s-service-discovery",
-                "namespace": namespace,
-                "ownerReferences": [
-                    {"apiVersion": VERSION, "kind": KIND, "name": metadata["name"], "uid": metadata["uid"]}
-                ],
-            },
-        }
-        self._kube.apply(account)
+        key, namespace = f"{metadata['uid']}/{metadata['generation']}", metadata["namespace"]
+        if key not in self._accounts:
+            self._kube.apply(self._account(metadata))
+            self._accounts.add(key)
         wanted = {pod["metadata"]["name"]: pod for pod in pods_of(graph)}
         present = self._kube.list("v1", "Pod", namespace, labels=f"{OWNED}={metadata['name']}")
         for pod in present:
@@ -242,16 +232,27 @@ class GraphOperator:
                 wanted.pop(pod["metadata"]["name"])
             elif not pod["metadata"].get("deletionTimestamp"):
                 self._kube.delete(pod)
-        waiting = False
         for pod in wanted.values():
             try:
                 self._kube.create(pod)
             except KubeError as error:
-                if error.code != 409:
+                if error.code != 409:  # the one of that name is still going; next time
                     raise
-                waiting = True
-        if not waiting:
-            self._applied[metadata["uid"]] = key
+
+    @staticmethod
+    def _account(metadata: Object) -> Object:
+        """The service account of a graph's pods."""
+        return {
+            "apiVersion": "v1",
+            "kind": "ServiceAccount",
+            "metadata": {
+                "name": f"{metadata['name']}-k8s-service-discovery",
+                "namespace": metadata["namespace"],
+                "ownerReferences": [
+                    {"apiVersion": VERSION, "kind": KIND, "name": metadata["name"], "uid": metadata["uid"]}
+                ],
+            },
+        }
 
     def close(self) -> None:
         """Stop reconciling."""

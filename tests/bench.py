@@ -103,6 +103,7 @@ def main() -> None:
 def against_pulumi(stack: str, ours: Timed) -> None:
     """The same stack with Pulumi's own engine: preview, then `up` until the last pod of a model runs."""
     with judges.lives(stack) as life:
+        line(f"a simulated world for {stack}", Timed((life.world.seconds,), 0.0), "once, until its controllers run")
         theirs = Timed(tuple(judges.pulumi_previews(life, RUNS)), 0.0)
         line(f"pulumi preview {stack}", theirs, f"{theirs.median / ours.median:.1f} × headwater preview")
         up, last = judges.to_the_last_pod(life)

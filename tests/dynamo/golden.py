@@ -23,7 +23,7 @@ def text(name: str) -> str:
     documents = [
         {"resource": resource.name, "kind": resource.kind, **resource.inputs}
         for resource in sorted(made.resources, key=lambda r: (r.kind, r.name))
-        if not resource.name.startswith(("serving-front-gateway", "serving-dashboard"))
+        if not resource.name.startswith(("serving-gateway", "serving-dashboard"))
     ]
     return yaml.dump_all(documents, Dumper=_Dumper, sort_keys=True, width=120)
 

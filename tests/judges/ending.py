@@ -80,7 +80,7 @@ def ending(harness: Harness) -> Ending:
         outputs = item.get("outputs") if item["type"] == "pulumi:pulumi:Stack" else None
         state[item["urn"]] = _renamed([item["type"], item.get("inputs"), outputs, about], names)
     listed = wait_until(
-        "every kind can be listed, new ones too", lambda: inventory(harness.world.kube, owned=False), seconds=30
+        "every kind can be listed, new ones too", lambda: inventory(harness.world.kube, owned=False), seconds=90
     )
     objects = {_RELEASE.sub(r"\1", entry) for entry in listed}
     return {

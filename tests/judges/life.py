@@ -98,7 +98,7 @@ class Life:
     def destroy(self) -> list[str]:
         """``pulumi destroy``: URNs in the order in which they were gone."""
         events = self.harness.project / "destroy.events"
-        self.seen += self.pulumi.run("destroy", "--yes", "--event-log", str(events), timeout=600).text
+        self.seen += self.pulumi.run("destroy", "--yes", "--event-log", str(events), timeout=1200).text
         return [urn for op, urn in steps(events) if op == "delete"]
 
     def scale(self, *, most: bool) -> None:
@@ -138,7 +138,7 @@ class Life:
                 after = pool["spec"]["disruption"]["consolidateAfter"]
                 self.world.kube.patch(pool, {"spec": {"disruption": {"consolidateAfter": after}}})
 
-    def settle(self, pods: int, *, seconds: float = 120) -> None:
+    def settle(self, pods: int, *, seconds: float = 300) -> None:
         """Wait until so many model pods run, every node is initialised."""
 
         def settled() -> bool:
@@ -163,7 +163,7 @@ class Life:
         """Wait until the plan's least pods run, and Karpenter reports every condition of its classes and pools True."""
         self.settle(placement.demanded_pods(self.plan))
         with contextlib.suppress(TimeoutError):
-            wait_until("Karpenter is content", lambda: not placement.not_ready(self.world), seconds=30, every=0.5)
+            wait_until("Karpenter is content", lambda: not placement.not_ready(self.world), seconds=90, every=0.5)
         assert placement.not_ready(self.world) == []
 
     def story(self) -> list[str]:

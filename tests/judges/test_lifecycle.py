@@ -86,7 +86,7 @@ class LifeOfAStack:
             life.scale(most=False)
             with life.impatience():
                 now = sum(pool.nodes_now for pool in life.plan.pools)
-                wait_until("empty nodes go", lambda: len(life.world.aws.instances()) == now, seconds=180, every=0.5)
+                wait_until("empty nodes go", lambda: len(life.world.aws.instances()) == now, seconds=300, every=0.5)
             life.settle(least)
 
     def test_a_second_up_changes_nothing(self, life: Life) -> None:
@@ -176,7 +176,7 @@ class LifeOfAStack:
             wait_until(
                 "the launch templates are gone",
                 lambda: not ec2.describe_launch_templates()["LaunchTemplates"],
-                seconds=60,
+                seconds=180,
             )
             assert world.aws.client("iam").list_instance_profiles()["InstanceProfiles"] == []
             groups = [item["GroupName"] for item in ec2.describe_security_groups()["SecurityGroups"]]

@@ -60,7 +60,7 @@ class Trial:
             process.communicate(timeout=120)
         finally:
             process.kill()
-        wait_until("what was asked of AWS is done", lambda: not self.aws.busy, seconds=30, every=0.01)
+        wait_until("what was asked of AWS is done", lambda: not self.aws.busy, seconds=90, every=0.01)
         return process.returncode
 
     def _kill_once_there(self, process: Any, target: Object) -> None:

@@ -113,7 +113,7 @@ class Pulumi:
             text=True,
         )
 
-    def run(self, *args: str, check: bool = True, timeout: float = 300) -> Ended:
+    def run(self, *args: str, check: bool = True, timeout: float = 900) -> Ended:
         """Run a command to its end.
 
         Raises:

@@ -26,7 +26,7 @@ class SimulatedAws:
         self.daemon = Daemon(
             "aws", command, logs=logs, env={**CREDENTIALS, "PYTHONPATH": str(root), "AWS_DEFAULT_REGION": region}
         )
-        self.daemon.ready(lambda: not port_is_free(self.port), seconds=60)
+        self.daemon.ready(lambda: not port_is_free(self.port), seconds=180)
 
     @property
     def env(self) -> dict[str, str]:

@@ -69,7 +69,7 @@ def start_karpenter(plane: ControlPlane, binary: Path, aws: SimulatedAws, *, val
         "HEALTH_PROBE_PORT": str(health),
     }
     daemon = plane.run("karpenter", [binary], env)
-    daemon.ready(lambda: not port_is_free(health), seconds=60)
+    daemon.ready(lambda: not port_is_free(health), seconds=180)
     return daemon
 
 
@@ -144,7 +144,7 @@ def start_lws(plane: ControlPlane, binary: Path) -> Daemon:
     file = folder / "config.yaml"
     file.write_text(yaml.safe_dump(config))
     daemon = plane.run("lws", [binary, f"--config={file}", f"--kubeconfig={plane.kubeconfig}", "--zap-log-level=info"])
-    daemon.ready(lambda: not port_is_free(webhook), seconds=30)
+    daemon.ready(lambda: not port_is_free(webhook), seconds=120)
     plane.kube.apply_all(lws_webhooks(plane, webhook))
     return daemon
 

@@ -77,7 +77,7 @@ class ControlPlane:
                 "--log-level=warn",
             ],
         )
-        etcd.ready(lambda: not port_is_free(ports["etcd"]), seconds=20)
+        etcd.ready(lambda: not port_is_free(ports["etcd"]), seconds=90)
         (self.folder / "tokens.csv").write_text(f'{self.token},judges,judges,"system:masters"\n')
         api = self.run(
             "kube-apiserver",
@@ -103,7 +103,7 @@ class ControlPlane:
                 "--max-mutating-requests-inflight=1000",
             ],
         )
-        api.ready(self.kube.ready, seconds=60)
+        api.ready(self.kube.ready, seconds=180)
         common = [f"--kubeconfig={self.kubeconfig}", "--leader-elect=false", "--bind-address=127.0.0.1"]
         quick = ["--kube-api-qps=500", "--kube-api-burst=1000"]
         self.run(
@@ -148,7 +148,7 @@ class ControlPlane:
         wait_until(
             "the default service account exists",
             lambda: self.kube.get("v1", "ServiceAccount", "default", "default"),
-            seconds=30,
+            seconds=120,
         )
 
     def install_crds(self, crds: Iterable[dict[str, Any]]) -> None:
@@ -167,7 +167,7 @@ class ControlPlane:
             conditions = (found or {}).get("status", {}).get("conditions") or []
             return any(item["type"] == "Established" and item["status"] == "True" for item in conditions)
 
-        wait_until(f"CRD {name} is established", established, seconds=20, every=0.05)
+        wait_until(f"CRD {name} is established", established, seconds=90, every=0.05)
 
     def check(self) -> None:
         """Raise when one of the processes has ended by itself."""

@@ -23,7 +23,7 @@ tools: $(RUN) $(GO_READY)  ## build the judges (Pulumi, a control plane, Karpent
 	@$(GO_ENV) $(BIN)/python tools/build.py
 
 test-judges: $(JUDGES_READY) tools  ## the suite on the real engine, control plane and Karpenter
-	@HEADWATER_JUDGES=required HEADWATER_JUDGES_LOGS=$(JUDGES_LOG) $(BIN)/python -m pytest -q -n $(JUDGES_WORKERS) --dist loadscope -m judges $(JUDGES_TESTS)
+	@HEADWATER_JUDGES=required HEADWATER_JUDGES_LOGS=$(JUDGES_LOG) $(BIN)/python -m pytest -q -n $(JUDGES_WORKERS) --dist loadscope --no-loadscope-reorder -m judges $(JUDGES_TESTS)
 
 lock-judges: $(DEV)  ## resolve the judges' own pin again (needs uv)
 	@uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header --no-emit-index-url --no-annotate --extra dev --extra judges -c requirements-dev.lock pyproject.toml -o requirements-judges.lock

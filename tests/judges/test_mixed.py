@@ -1,4 +1,4 @@
-"""Models of a whole node, of part of a node and of a pair of nodes, on the same GPUs: nobody takes another's node."""
+"""Models of a whole node, of part of one, of a pair, of prefill and decode: none takes another's node."""
 
 import copy
 from collections.abc import Callable
@@ -20,6 +20,7 @@ MODELS = [
     {"name": "small", **QWEN, "accelerator": "h200", "replicas": 2},
     {"name": "pair", **GLM, "accelerator": "h100", "context": 65536},
     {"name": "tiny", **QWEN, "accelerator": "h100"},
+    {"name": "split", **QWEN, "accelerator": "h200", "disaggregate": {"prefill": 1, "decode": 1}},
 ]
 
 

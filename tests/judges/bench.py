@@ -13,12 +13,10 @@ from tests.conftest import ROOT, shared_folder
 from tools.build import binaries
 
 from . import placement
-from .closed_network import list_prices, shipped, write_mirror
+from .closed_network import WORLD, list_prices, shipped, write_mirror
 from .engine.harness import Harness
 from .life import Life, loads_of, plan_of
 from .world.world import World
-
-WORLD = ("etcd", "kubernetes", "kwok", "lws", "karpenter-aws", "pulumi", "pulumi-kubernetes")
 
 
 def missing() -> str | None:

@@ -14,6 +14,8 @@ from .world.charts import write_charts
 
 STACKS = ("dev", "staging", "prod")
 REGION = "us-east-2"
+WORLD = ("etcd", "kubernetes", "kwok", "lws", "karpenter-aws", "pulumi", "pulumi-kubernetes")
+"""The judges that a simulated world and its engine are made of."""
 
 
 def write_mirror(folder: Path, shared: Path) -> dict[str, Any]:

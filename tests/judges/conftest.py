@@ -11,13 +11,12 @@ import pytest
 
 from tools.build import binaries as find_binaries
 
-from .closed_network import REGION, list_prices, shipped, write_mirror
+from .closed_network import REGION, WORLD, list_prices, shipped, write_mirror
 from .engine.harness import Harness
 from .world.stages import Loads
 from .world.world import World
 
 REQUIRED = os.environ.get("HEADWATER_JUDGES") == "required"
-WORLD = ("etcd", "kubernetes", "kwok", "lws", "karpenter-aws", "pulumi", "pulumi-kubernetes")
 SERVING = ("llm-d", "dynamo")
 
 
